@@ -1,0 +1,4 @@
+"""The instrument: decode engine, sensors, analysis and the events that join them.
+
+Nothing under ``core`` imports ``textual`` or ``tui``; only ``core.engine`` imports torch.
+"""

@@ -1,0 +1,97 @@
+"""What to run: model, mode, token counts and device, as one immutable value."""
+
+from typing import Literal
+
+import msgspec
+
+from core.modes import ModeName
+
+SYNTHETIC_PREFIX = "synthetic:"
+SYNTHETIC_DEFAULT = "synthetic:qwen2.5-1.5b"
+SYNTHETIC_TINY = "synthetic:tiny"
+SYNTHETIC_MODELS = (SYNTHETIC_DEFAULT, SYNTHETIC_TINY)
+
+DEFAULT_PROMPT_TOKENS = 512
+DEFAULT_NEW_TOKENS = 255
+
+
+class SettingsError(ValueError):
+    """A setting that cannot work; the message names it and says what would."""
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Everything that the engine needs to know before it starts.
+
+    Attributes:
+        model: hub id, local folder or ``synthetic:NAME``; None picks the 1.5B shape on CUDA
+            and the tiny model on the CPU.
+        device: ``auto``, ``cuda``, ``cuda:N`` or ``cpu``.
+        mode: the mode to enter first; None picks eager with the static cache.
+        modes: the modes to offer; None offers all.
+        prompt_tokens, new_tokens: lengths of the prefill and of the decode of one round.
+        max_cache_len: slots of the static cache; None makes it no longer than a round needs.
+            Longer caches cost bandwidth, because decode reads and copies the whole cache.
+        batch: sequences decoded together.
+        spec_bandwidth: specified memory bandwidth in bytes/s, where NVML's is wrong or absent.
+        sensing: read CPU time, run delay and switches of the decode thread for each token.
+    """
+
+    model: str | None = None
+    device: str = "auto"
+    mode: ModeName | None = None
+    modes: tuple[ModeName, ...] | None = None
+    prompt_tokens: int = DEFAULT_PROMPT_TOKENS
+    new_tokens: int = DEFAULT_NEW_TOKENS
+    max_cache_len: int | None = None
+    batch: int = 1
+    spec_bandwidth: float | None = None
+    sensing: bool = True
+
+    @property
+    def cache_len(self) -> int:
+        """Slots of the static cache that a round gets."""
+        return self.max_cache_len or self.prompt_tokens + self.new_tokens
+
+    def validate(self) -> None:
+        """Check what can be checked without a device.
+
+        Raises:
+            SettingsError: naming the setting, its value and the accepted range.
+        """
+        for name, value, least in (
+            ("--prompt-tokens", self.prompt_tokens, 1),
+            ("--new-tokens", self.new_tokens, 8),
+            ("--batch", self.batch, 1),
+        ):
+            if value < least:
+                raise SettingsError(f"{name} {value}: must be at least {least}")
+        needed = self.prompt_tokens + self.new_tokens
+        if self.max_cache_len is not None and self.max_cache_len < needed:
+            raise SettingsError(
+                f"--max-cache-len {self.max_cache_len}: a round of {self.prompt_tokens} prompt and "
+                f"{self.new_tokens} new tokens needs {needed}"
+            )
+        if self.modes is not None and self.mode is not None and self.mode not in self.modes:
+            raise SettingsError(f"--mode {self.mode}: not among --modes {','.join(self.modes)}")
+        if self.model and self.model.startswith(SYNTHETIC_PREFIX) and self.model not in SYNTHETIC_MODELS:
+            raise SettingsError(f"--model {self.model}: known shapes are {', '.join(SYNTHETIC_MODELS)}")
+        parse_device(self.device)
+
+
+DeviceKind = Literal["auto", "cuda", "cpu"]
+
+
+def parse_device(text: str) -> tuple[DeviceKind, int]:
+    """Split ``auto``, ``cpu``, ``cuda`` or ``cuda:N`` into its kind and index.
+
+    Raises:
+        SettingsError: for anything else.
+    """
+    if text == "auto":
+        return "auto", 0
+    if text == "cpu":
+        return "cpu", 0
+    kind, _, index = text.partition(":")
+    if kind == "cuda" and (index.isdecimal() or text == "cuda"):
+        return "cuda", int(index or 0)
+    raise SettingsError(f"--device {text}: expected auto, cpu, cuda or cuda:N")

@@ -1,0 +1,189 @@
+"""What one frame of the screen shows: an immutable picture of the session so far.
+
+`core.session.Session` builds it from events; widgets read it and nothing else. All times are
+integer nanoseconds; a value that is not known is None, and its reason is either in the
+``missing`` of the event that carries it or in a ``..._reason`` field beside it.
+"""
+
+from dataclasses import dataclass, field
+
+from core.events import (
+    Bandwidth,
+    CgroupSample,
+    CpuSample,
+    EngineFailed,
+    EngineReady,
+    GpuInfo,
+    GpuSample,
+    HostInfo,
+    MonitorSample,
+    ProfileWindow,
+    Stage,
+    Verified,
+)
+from core.modes import ModeName
+
+STRIP_BUCKET_NS = 250_000_000
+"""Time that one half-column of the latency strip stands for."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageView:
+    """What the engine is doing, since when, and how far it is where that is known."""
+
+    stage: Stage
+    detail: str
+    fraction: float | None
+    since_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """Speed of the current mode over its last tokens (`tokens` of them).
+
+    `tok_per_s` is batch x tokens over the sum of their wall times, so pauses and excluded
+    tokens do not count.
+    """
+
+    tok_per_s: float
+    mean_ns: int
+    p50_ns: int
+    p99_ns: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Where one token of a mode goes; the parts sum to the mode's median wall time.
+
+    `bound_ns` is the weight-stream bound and `other_ns` the rest of device busy; with no
+    measured bandwidth `bound_ns` is None and `other_ns` is all of device busy.
+    """
+
+    bound_ns: int | None
+    other_ns: int
+    launch_latency_ns: int
+    device_gap_ns: int
+    host_gap_ns: int
+
+    @property
+    def busy_ns(self) -> int:
+        return (self.bound_ns or 0) + self.other_ns
+
+    @property
+    def idle_ns(self) -> int:
+        return self.launch_latency_ns + self.device_gap_ns + self.host_gap_ns
+
+
+@dataclass(frozen=True, slots=True)
+class ModeView:
+    """One mode's row: availability, and its figures once it has been visited.
+
+    Medians are over its last tokens. `split` is None until a profile window was accepted;
+    then the bar falls back to `dispatch_ns` and `wait_ns`, and `split_reason` says why.
+    `speedup` is against eager-static, None where that has not been visited.
+    """
+
+    key: str
+    name: ModeName
+    summary: str
+    reason: str | None = None
+    current: bool = False
+    tokens: int = 0
+    wall_ns: int | None = None
+    p99_ns: int | None = None
+    dispatch_ns: int | None = None
+    wait_ns: int | None = None
+    prefill_ns: int | None = None
+    run_delay_ns: int | None = None
+    speedup: float | None = None
+    split: Split | None = None
+    split_reason: str = ""
+    profile: ProfileWindow | None = None
+    verified: Verified | None = None
+
+    @property
+    def visited(self) -> bool:
+        return self.wall_ns is not None
+
+
+@dataclass(frozen=True, slots=True)
+class StripColumn:
+    """All counted tokens that ended within one bucket of STRIP_BUCKET_NS."""
+
+    bucket: int
+    mode: ModeName
+    median_ns: int
+    max_ns: int
+    tokens: int
+    slow: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StripMark:
+    """Something that happened at `bucket` and deserves a line on the strip."""
+
+    bucket: int
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """The latency history: closed buckets, oldest first; buckets without tokens are absent.
+
+    `now_bucket` is the bucket of the snapshot's time, so that an idle strip still moves.
+    """
+
+    now_bucket: int
+    columns: tuple[StripColumn, ...] = ()
+    marks: tuple[StripMark, ...] = ()
+    busy_ns: int | None = None
+    bound_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """The weight-stream bound and what the current mode reaches of the bandwidth.
+
+    `spec_source` says where the specified bandwidth came from. `mbu_spec` and
+    `mbu_measured` are shares (0..1) of the specified and of the measured copy bandwidth.
+    """
+
+    bound_ns: int | None
+    spec_bytes_per_s: float | None
+    spec_source: str
+    mbu_spec: float | None
+    mbu_measured: float | None
+    bandwidth: Bandwidth | None
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One frame."""
+
+    t_ns: int
+    stage: StageView
+    engine: EngineReady | None = None
+    failed: EngineFailed | None = None
+    mode: ModeName | None = None
+    modes: tuple[ModeView, ...] = ()
+    rate: Rate | None = None
+    strip: Strip = field(default_factory=lambda: Strip(now_bucket=0))
+    ceiling: Ceiling | None = None
+    host: HostInfo | None = None
+    cpu: CpuSample | None = None
+    cgroup: CgroupSample | None = None
+    gpu_info: GpuInfo | None = None
+    gpu: GpuSample | None = None
+    monitor: MonitorSample | None = None
+    sentence: str = ""
+    notice: str = ""
+    text: str = ""
+    paused: bool = False
+    dropped: int = 0
+    excluded: int = 0
+    in_process: bool = False
+
+    def mode_view(self, name: ModeName | None) -> ModeView | None:
+        """The row of mode `name`, if the session knows it."""
+        return next((row for row in self.modes if row.name == name), None)
