@@ -33,6 +33,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             Longer caches cost bandwidth, because decode reads and copies the whole cache.
         batch: sequences decoded together.
         spec_bandwidth: specified memory bandwidth in bytes/s, where NVML's is wrong or absent.
+        profile_every_ns: take a profile window of the current mode when it is first entered and
+            then this often; None takes one only when asked to.
         sensing: read CPU time, run delay and switches of the decode thread for each token.
     """
 
@@ -45,6 +47,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_cache_len: int | None = None
     batch: int = 1
     spec_bandwidth: float | None = None
+    profile_every_ns: int | None = 120_000_000_000
     sensing: bool = True
 
     @property

@@ -1,0 +1,97 @@
+"""What the session remembers of each mode: its last tokens, prefills and measurements."""
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from core.analysis.stats import median, quantile
+from core.analysis.typical import Typical, typical
+from core.events import ProfileWindow, Token, Verified
+
+KEPT_TOKENS = 512
+"""Two default rounds: long enough for a p99, short enough to follow a host that changes."""
+
+KEPT_PREFILLS = 32
+RATE_WINDOW_NS = 2_000_000_000
+RATE_LEAST_TOKENS = 8
+RENEW_TOKENS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class ModeFigures:
+    """Medians and p99 over the kept tokens of one mode, in ns."""
+
+    tokens: int
+    wall_ns: int
+    p99_ns: int
+    dispatch_ns: int
+    wait_ns: int
+    run_delay_ns: int | None
+
+
+@dataclass(slots=True)
+class ModeHistory:
+    """The recent past of one mode. Figures start afresh each time that the mode is entered,
+    but the old ones stand until the first new token."""
+
+    tokens: deque[Token] = field(default_factory=lambda: deque(maxlen=KEPT_TOKENS))
+    prefills_ns: deque[int] = field(default_factory=lambda: deque(maxlen=KEPT_PREFILLS))
+    profile: ProfileWindow | None = None
+    rejected: ProfileWindow | None = None
+    verified: Verified | None = None
+    total: int = 0
+    _stale: bool = False
+    _typical: Typical | None = None
+    _typical_at: int = 0
+    _figures: ModeFigures | None = None
+
+    def entered(self) -> None:
+        """The mode was entered (again)."""
+        self._stale = True
+
+    def add(self, tokens: tuple[Token, ...]) -> None:
+        """Counted tokens, oldest first."""
+        if self._stale:
+            self.tokens.clear()
+            self._typical = None
+            self._stale = False
+        self.tokens.extend(tokens)
+        self.total += len(tokens)
+        self._figures = None
+
+    def note_profile(self, window: ProfileWindow) -> None:
+        """Keep an accepted window; a rejected one only until the next accepted one."""
+        if window.accepted:
+            self.profile, self.rejected = window, None
+        else:
+            self.rejected = window
+
+    def figures(self) -> ModeFigures | None:
+        """Medians over the kept tokens, None before the first one."""
+        if self._figures is None and self.tokens:
+            walls = [t.wall_ns for t in self.tokens]
+            delays = [t.run_delay_ns for t in self.tokens if t.run_delay_ns is not None]
+            self._figures = ModeFigures(
+                tokens=len(walls),
+                wall_ns=round(median(walls)),
+                p99_ns=round(quantile(walls, 0.99)),
+                dispatch_ns=round(median([t.dispatch_ns for t in self.tokens])),
+                wait_ns=round(median([t.wait_ns for t in self.tokens])),
+                run_delay_ns=sum(delays) // len(delays) if delays else None,
+            )
+        return self._figures
+
+    def usual(self) -> Typical | None:
+        """What a token of this mode usually costs; renewed every RENEW_TOKENS tokens."""
+        if self._typical is None or self.total - self._typical_at >= RENEW_TOKENS:
+            self._typical, self._typical_at = typical(tuple(self.tokens)), self.total
+        return self._typical
+
+    def recent_walls_ns(self) -> list[int]:
+        """Wall times of the last RATE_WINDOW_NS of tokens, at least RATE_LEAST_TOKENS of them."""
+        walls: list[int] = []
+        for token in reversed(self.tokens):
+            old = self.tokens[-1].done_ns - token.done_ns > RATE_WINDOW_NS
+            if old and len(walls) >= RATE_LEAST_TOKENS:
+                break
+            walls.append(token.wall_ns)
+        return walls

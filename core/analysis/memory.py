@@ -1,0 +1,148 @@
+"""Everything that the events have said so far, in bounded memory.
+
+`Memory.apply` takes one event of any kind, live or replayed; `core.analysis.picture` turns
+the result into a snapshot.
+"""
+
+from dataclasses import dataclass, field
+
+from core.analysis.history import ModeHistory
+from core.analysis.strip import StripHistory
+from core.events import (
+    AnyEvent,
+    Bandwidth,
+    CgroupSample,
+    CpuSample,
+    Dropped,
+    EngineFailed,
+    EngineReady,
+    EngineStage,
+    GpuInfo,
+    GpuSample,
+    HostInfo,
+    ModeEntered,
+    ModeRefused,
+    MonitorSample,
+    ProfileWindow,
+    RoundStarted,
+    TextPiece,
+    TokenBatch,
+    Verified,
+)
+from core.modes import MODE_NAMES, ModeName
+from core.snapshot import StageView
+
+KEPT_TEXT = 2000
+
+
+@dataclass(slots=True)
+class Memory:
+    """The state of one session; a new engine begins a new one, the sensors' part aside."""
+
+    stage: StageView
+    engine: EngineReady | None = None
+    failed: EngineFailed | None = None
+    mode: ModeName | None = None
+    refused: dict[ModeName, str] = field(default_factory=dict)
+    modes: dict[ModeName, ModeHistory] = field(default_factory=lambda: {n: ModeHistory() for n in MODE_NAMES})
+    strip: StripHistory = field(default_factory=StripHistory)
+    bandwidth: Bandwidth | None = None
+    notice: str = ""
+    notice_ns: int = 0
+    text: str = ""
+    dropped: int = 0
+    excluded: int = 0
+    host: HostInfo | None = None
+    cpu: CpuSample | None = None
+    cgroup: CgroupSample | None = None
+    gpu_info: GpuInfo | None = None
+    gpu: GpuSample | None = None
+    monitor: MonitorSample | None = None
+
+    @classmethod
+    def begin(cls, now_ns: int) -> "Memory":
+        """A session of which nothing is known yet."""
+        return cls(StageView("starting", "", None, now_ns))
+
+    def restarted(self, now_ns: int) -> "Memory":
+        """What stays true when the engine starts again: the machine."""
+        fresh = Memory.begin(now_ns)
+        fresh.host, fresh.cpu, fresh.cgroup = self.host, self.cpu, self.cgroup
+        fresh.gpu_info, fresh.gpu, fresh.monitor = self.gpu_info, self.gpu, self.monitor
+        return fresh
+
+    def apply(self, event: AnyEvent) -> None:
+        """Take one event into account."""
+        match event:
+            case TokenBatch():
+                self._tokens(event)
+            case EngineStage():
+                self._stage(event)
+            case EngineReady():
+                if self.engine is not None:
+                    self._new_shape(event)
+                self.engine = event
+                self.refused = {m.name: m.reason for m in event.modes if m.reason is not None}
+            case ModeEntered():
+                self.mode = event.mode
+                self.modes[event.mode].entered()
+                self.strip.mark(event.t_ns, event.mode)
+            case ModeRefused():
+                self.refused[event.mode] = event.reason
+                self.say(event.t_ns, f"{event.mode}: {event.reason}")
+            case RoundStarted():
+                self.modes[event.mode].prefills_ns.append(event.prefill_ns)
+            case ProfileWindow():
+                self.modes[event.mode].note_profile(event)
+                if not event.accepted:
+                    self.say(event.t_ns, f"profile window rejected: {event.reason}")
+            case Verified():
+                self.modes[event.mode].verified = event
+            case Bandwidth():
+                self.bandwidth = event
+            case TextPiece():
+                self.text = (event.text if event.restart else self.text + event.text)[-KEPT_TEXT:]
+            case Dropped():
+                self.dropped = event.events
+            case EngineFailed():
+                self.failed = event
+                self.stage = StageView("failed", event.reason, None, event.t_ns)
+            case HostInfo():
+                self.host = event
+            case CpuSample():
+                self.cpu = event
+            case CgroupSample():
+                self.cgroup = event
+            case GpuInfo():
+                self.gpu_info = event
+            case GpuSample():
+                self.gpu = event
+            case MonitorSample():
+                self.monitor = event
+
+    def _new_shape(self, event: EngineReady) -> None:
+        """Another batch size or prompt: what was measured of the modes no longer holds."""
+        self.modes = {name: ModeHistory() for name in MODE_NAMES}
+        self.strip.mark(event.t_ns, f"batch {event.batch}, prompt {event.prompt_tokens}")
+
+    def say(self, t_ns: int, notice: str) -> None:
+        """Keep `notice` as the newest thing that the user should read."""
+        self.notice, self.notice_ns = notice, t_ns
+
+    def _stage(self, event: EngineStage) -> None:
+        same = event.stage == self.stage.stage
+        self.stage = StageView(
+            event.stage, event.detail, event.fraction, self.stage.since_ns if same else event.t_ns
+        )
+        if event.stage == "paused":
+            self.strip.mark(event.t_ns, "paused")
+
+    def _tokens(self, batch: TokenBatch) -> None:
+        if batch.excluded is not None:
+            self.excluded += len(batch.tokens)
+            return
+        self.mode = batch.mode
+        history = self.modes[batch.mode]
+        history.add(batch.tokens)
+        usual = history.usual()
+        self.strip.add(batch.mode, batch.tokens, usual.threshold_ns if usual else None)

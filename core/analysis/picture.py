@@ -1,0 +1,113 @@
+"""From what is remembered to what is shown: builds one snapshot."""
+
+from dataclasses import replace
+
+from core.analysis.ceiling import ceiling
+from core.analysis.gap import split_token
+from core.analysis.memory import Memory
+from core.analysis.sentence import limiting_sentence
+from core.analysis.stats import median
+from core.modes import BASELINE, MODES, ModeSpec
+from core.snapshot import STRIP_BUCKET_NS, Ceiling, ModeView, Rate, Snapshot, Strip
+
+NOTICE_NS = 8_000_000_000
+"""A notice stays on screen this long."""
+
+
+def picture(memory: Memory, now_ns: int, *, in_process: bool, spec_bytes_per_s: float | None) -> Snapshot:
+    """The snapshot at `now_ns`. `spec_bytes_per_s` is the user's own figure, if any."""
+    memory.strip.close_before(now_ns)
+    rate = _rate(memory)
+    ceilings = ceiling(
+        memory.engine,
+        memory.bandwidth,
+        memory.gpu_info,
+        spec_override=spec_bytes_per_s,
+        tok_per_s=rate.tok_per_s if rate else None,
+    )
+    modes = tuple(_mode_view(memory, spec, ceilings) for spec in MODES)
+    current = next((view for view in modes if view.current), None)
+    snapshot = Snapshot(
+        t_ns=now_ns,
+        stage=memory.stage,
+        engine=memory.engine,
+        failed=memory.failed,
+        mode=memory.mode,
+        modes=modes,
+        rate=rate,
+        strip=Strip(
+            now_bucket=now_ns // STRIP_BUCKET_NS,
+            columns=memory.strip.columns(),
+            marks=memory.strip.marks(),
+            busy_ns=current.split.busy_ns if current and current.split else None,
+            bound_ns=ceilings.bound_ns if ceilings else None,
+        ),
+        ceiling=ceilings,
+        host=memory.host,
+        cpu=memory.cpu,
+        cgroup=memory.cgroup,
+        gpu_info=memory.gpu_info,
+        gpu=memory.gpu,
+        monitor=memory.monitor,
+        notice=memory.notice if now_ns - memory.notice_ns < NOTICE_NS else "",
+        text=memory.text,
+        paused=memory.stage.stage == "paused",
+        dropped=memory.dropped,
+        excluded=memory.excluded,
+        in_process=in_process,
+    )
+    return replace(snapshot, sentence=limiting_sentence(snapshot))
+
+
+def _rate(memory: Memory) -> Rate | None:
+    if memory.mode is None or memory.engine is None:
+        return None
+    history = memory.modes[memory.mode]
+    figures = history.figures()
+    if figures is None:
+        return None
+    walls_ns = history.recent_walls_ns()
+    total_ns = sum(walls_ns)
+    return Rate(
+        tok_per_s=memory.engine.batch * len(walls_ns) * 1e9 / total_ns,
+        mean_ns=total_ns // len(walls_ns),
+        p50_ns=figures.wall_ns,
+        p99_ns=figures.p99_ns,
+        tokens=figures.tokens,
+    )
+
+
+def _mode_view(memory: Memory, spec: ModeSpec, ceilings: Ceiling | None) -> ModeView:
+    history = memory.modes[spec.name]
+    view = ModeView(
+        key=spec.key,
+        name=spec.name,
+        summary=spec.summary,
+        reason=memory.refused.get(spec.name),
+        current=spec.name == memory.mode,
+        tokens=history.total,
+        prefill_ns=round(median(list(history.prefills_ns))) if history.prefills_ns else None,
+        profile=history.profile,
+        verified=history.verified,
+    )
+    figures = history.figures()
+    if figures is None:
+        return view
+    baseline = memory.modes[BASELINE].figures()
+    split, reason = None, "no profile window yet"
+    if history.profile is not None:
+        split = split_token(figures.wall_ns, history.profile, ceilings.bound_ns if ceilings else None)
+        reason = ""
+    elif history.rejected is not None:
+        reason = history.rejected.reason
+    return replace(
+        view,
+        wall_ns=figures.wall_ns,
+        p99_ns=figures.p99_ns,
+        dispatch_ns=figures.dispatch_ns,
+        wait_ns=figures.wait_ns,
+        run_delay_ns=figures.run_delay_ns,
+        speedup=baseline.wall_ns / figures.wall_ns if baseline else None,
+        split=split,
+        split_reason=reason,
+    )

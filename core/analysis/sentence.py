@@ -1,0 +1,190 @@
+"""The one plain sentence on screen: what limits this machine now, with its numbers.
+
+It claims only what was measured. Without a profile window it speaks of submitting and waiting,
+never of what the GPU computes; without a reading of who used the CPU it names nobody.
+"""
+
+from textwrap import shorten
+
+from core.analysis.surroundings import cpu_holder, own_pct
+from core.modes import BASELINE, ModeName
+from core.snapshot import ModeView, Snapshot, Split, StageView
+
+LONGEST = 160
+"""Two lines of an 80-column terminal."""
+
+CONTENDED_SHARE = 0.10
+"""Run delay or throttling beyond a tenth of the time is more than any mode's own noise."""
+
+SLOWER_THAN_BASELINE = 0.97
+"""Medians of one mode differ by up to 3 % between rounds on a quiet host."""
+
+SUBMITS_ALWAYS = 0.95
+"""From this share of the token on, submitting is the token: a faster GPU cannot show."""
+
+SUBMITS_ONCE = 0.05
+"""Below this share of the token, submitting does not matter."""
+
+HOST_IDLE = 0.25
+"""The GPU idles for the host in at least a quarter of the token: more than one mean kernel
+gap in a fed queue explains (about a tenth)."""
+
+DEVICE_BUSY = 0.80
+"""The device computes or is between queued kernels for four fifths of the token: even a
+perfect host gains less than a quarter."""
+
+STREAMS_WEIGHTS = 0.60
+"""Well-tuned decoders reach 70 to 80 % of the weight-stream bound; from 60 % on, bandwidth is
+the main cost."""
+
+_EAGER: tuple[ModeName, ...] = ("eager", BASELINE)
+_ONE_GRAPH: tuple[ModeName, ...] = ("graph", "fused-graph")
+
+_STAGES = {
+    "starting": "Starting the engine",
+    "importing": "Importing torch",
+    "downloading": "Downloading the model",
+    "building": "Building the model",
+    "bandwidth": "Measuring memory bandwidth",
+    "warming up": "Warming up",
+    "capturing": "Capturing the graph",
+    "compiling": "Compiling",
+    "prefill": "Running the prefill",
+    "decoding": "Decoding the first tokens",
+    "profiling": "Profiling the first steps",
+    "verifying": "Comparing tokens with eager",
+    "stopped": "The engine has stopped",
+}
+_LOADING = (
+    "starting",
+    "importing",
+    "downloading",
+    "building",
+    "bandwidth",
+    "warming up",
+    "capturing",
+    "compiling",
+)
+"""Stages in which no token can flow, whatever was measured before."""
+
+
+def limiting_sentence(snapshot: Snapshot) -> str:
+    """What limits this machine now: one sentence of at most LONGEST characters."""
+    return shorten(_sentence(snapshot), LONGEST, placeholder=" ...")
+
+
+def _sentence(snapshot: Snapshot) -> str:
+    stage, row = snapshot.stage, snapshot.mode_view(snapshot.mode)
+    if snapshot.failed is not None:
+        return f"The engine failed {_since(snapshot)}s ago: {snapshot.failed.reason.rstrip('. ')}."
+    if snapshot.paused or stage.stage == "paused":
+        return f"Paused for {_since(snapshot)}s: nothing decodes, so nothing limits it."
+    if row is None or row.wall_ns is None or stage.stage in _LOADING or stage.stage == "stopped":
+        return _loading(stage, _since(snapshot))
+    if contention := _contention(snapshot, row, row.wall_ns):
+        return contention
+    if snapshot.engine is not None and snapshot.engine.device == "cpu":
+        rate = f", {snapshot.rate.tok_per_s:.0f} tok/s" if snapshot.rate is not None else ""
+        return f"No GPU here: the CPU computes a token in {_ms(row.wall_ns)} ms{rate}; no GPU waits for it."
+    if row.name not in _EAGER and row.speedup is not None and row.speedup < SLOWER_THAN_BASELINE:
+        return _slower(snapshot, row, row.wall_ns)
+    if row.split is None:
+        return _unsplit(row, row.wall_ns)
+    return _limited(row, row.wall_ns, row.split)
+
+
+def _loading(stage: StageView, seconds: str) -> str:
+    done = "" if stage.fraction is None else f", {100 * stage.fraction:.0f} % done"
+    return f"{_STAGES.get(stage.stage, stage.stage)}: {seconds}s so far{done}."
+
+
+def _contention(snapshot: Snapshot, row: ModeView, wall_ns: int) -> str:
+    """The sentence about whoever holds the CPU back, or "" if nobody does."""
+    cgroup, cpu = snapshot.cgroup, snapshot.cpu
+    if cgroup is not None and cgroup.throttled and cgroup.throttled_ns and cgroup.interval_ns:
+        share = cgroup.throttled_ns / cgroup.interval_ns
+        if share > CONTENDED_SHARE:
+            quota = f" of {cgroup.quota_cores:g} cores" if cgroup.quota_cores is not None else ""
+            return (
+                f"The CPU quota{quota} stopped this process {cgroup.throttled:,} times in the last "
+                f"{cgroup.interval_ns / 1e9:.1f} s, for {_ms(cgroup.throttled_ns)} ms in all."
+            )
+    # Run delay is a mean, so it is held against the mean token where that is known.
+    token_ns = max(wall_ns, snapshot.rate.mean_ns) if snapshot.rate is not None else wall_ns
+    delay_ns = min(row.run_delay_ns or 0, token_ns)
+    if delay_ns <= CONTENDED_SHARE * token_ns:
+        return ""
+    waits = f"{_ms(delay_ns)} of each {_ms(token_ns)} ms token"
+    holder = cpu_holder(cpu)
+    if cpu is None or holder is None:
+        return f"The decode thread waits for a CPU in {waits}; who has it is not known."
+    if holder == "own threads":
+        return f"Our own other threads use {own_pct(cpu) / 100:.1f} cores: {waits} go to waiting for a CPU."
+    core = "" if cpu.decode_core is None else f"; decode is on core {cpu.decode_core}"
+    return f"A neighbour uses {(cpu.others_pct or 0) / 100:.1f} cores: {waits} go to waiting for a CPU{core}."
+
+
+def _slower(snapshot: Snapshot, row: ModeView, wall_ns: int) -> str:
+    base = snapshot.mode_view(BASELINE)
+    against = f" against {_ms(base.wall_ns)}" if base is not None and base.wall_ns is not None else ""
+    why = ""
+    if row.split is not None and base is not None and base.split is not None:
+        more_busy, more_idle = row.split.busy_ns - base.split.busy_ns, row.split.idle_ns - base.split.idle_ns
+        if max(more_busy, more_idle) > 0:
+            what = "computes" if more_busy >= more_idle else "idles"
+            why = f"; the GPU {what} {_ms(max(more_busy, more_idle))} ms longer"
+    figures = f"{_ms(wall_ns)}{against} ms a token, {row.speedup:.2f}x"
+    return f"{row.name} is slower here than {BASELINE}: {figures}{why}."
+
+
+def _unsplit(row: ModeView, wall_ns: int) -> str:
+    """From dispatch and wait alone, which say nothing about what the GPU did meanwhile."""
+    unknown = "the GPU's share is not measured yet"
+    if row.dispatch_ns is None or row.wait_ns is None:
+        return f"Each token takes {_ms(wall_ns)} ms; {unknown}."
+    submits, token = _ms(row.dispatch_ns), f"each {_ms(wall_ns)} ms"
+    if row.dispatch_ns >= row.wait_ns:
+        return f"The host needs {submits} of {token} to submit; {unknown}."
+    return f"The host submits in {submits} ms and waits {_ms(row.wait_ns)} of {token}; {unknown}."
+
+
+def _limited(row: ModeView, wall_ns: int, split: Split) -> str:
+    dispatch_ns = row.dispatch_ns or 0
+    kernels = row.profile.kernels if row.profile is not None else 0
+    late_ns = split.host_gap_ns + split.launch_latency_ns  # both exist only because the host is late
+    busy, late, token = _ms(split.busy_ns), _ms(late_ns), f"{_ms(wall_ns)} ms token"
+    if dispatch_ns >= SUBMITS_ALWAYS * wall_ns and late_ns >= HOST_IDLE * wall_ns:
+        what = f" {kernels:,} kernels, {_us(dispatch_ns / kernels)} µs each" if kernels else ""
+        return (
+            f"The GPU computes {busy} ms of each {token}; the host needs {_ms(dispatch_ns)} ms "
+            f"to submit{what}; a faster GPU would not help."
+        )
+    if split.bound_ns is not None and split.bound_ns >= STREAMS_WEIGHTS * wall_ns:
+        stream = f"streaming the weights takes {_ms(split.bound_ns)} ms of each {token}"
+        return f"Memory bandwidth limits: {stream}; the host costs {late} ms."
+    if split.busy_ns + split.device_gap_ns >= DEVICE_BUSY * wall_ns:
+        if row.name in _ONE_GRAPH and dispatch_ns <= SUBMITS_ONCE * wall_ns and kernels:
+            gap = f"what is left is {_us(split.device_gap_ns / kernels)} µs between {kernels:,} kernels"
+            left = (
+                gap if split.device_gap_ns >= late_ns else f"the GPU waits {late} ms of each {token} for it"
+            )
+            return f"The host submits once per token; {left}."
+        return f"The GPU limits: it computes {busy} ms of each {token}; the host costs {late} ms."
+    return (
+        f"The GPU computes {busy} ms of each {token} and idles {late} ms for the host, "
+        f"which submits for {_ms(dispatch_ns)} ms."
+    )
+
+
+def _since(snapshot: Snapshot) -> str:
+    return f"{max(snapshot.t_ns - snapshot.stage.since_ns, 0) / 1e9:.0f} "
+
+
+def _ms(ns: float) -> str:
+    ms = ns / 1e6
+    return f"{ms:.1f}" if ms >= 1 else f"{ms:.2f}"
+
+
+def _us(ns: float) -> str:
+    us = ns / 1e3
+    return f"{us:.0f}" if us >= 10 else f"{us:.1f}"

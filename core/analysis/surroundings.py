@@ -1,0 +1,151 @@
+"""What the sensors saw around one token: who had the CPU, the quota, the GPU's clock, ourselves.
+
+Tokens and samples share one clock, so a token is joined to the samples whose interval it
+overlaps, never to averages over seconds.
+"""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+from core.analysis.stats import median
+from core.events import CgroupSample, CpuSample, GpuSample, MonitorSample, ProfileWindow, Token
+
+STALE_NS = 1_500_000_000
+"""A sample further away than this says nothing; the slowest tier in use reads once a second."""
+
+BUSY_PCT = 25.0
+"""A rival that shares the decode thread's core evenly loads it by 50 %; half of that, so that
+sampling noise does not hide it. It names who had the CPU only where run delay was measured."""
+
+STEAL_PCT = 5.0
+"""Steal below this share of one core is the hypervisor's ordinary housekeeping."""
+
+SLOWER_CLOCK = 0.95
+"""An SM clock below this share of its usual value; ordinary boost steps are smaller."""
+
+NEIGHBOURING_SAMPLES = 32
+"""GPU samples on either side of a token that say what is usual."""
+
+LEAST_GPU_SAMPLES = 4
+"""With fewer, usual and unusual cannot be told apart."""
+
+HW_SLOWDOWN = 0x08
+SLOWING_REASONS = {
+    0x04: "software power cap",
+    HW_SLOWDOWN: "hardware slowdown",
+    0x20: "software thermal slowdown",
+    0x40: "hardware thermal slowdown",
+    0x80: "hardware power brake",
+}
+"""NVML's clock event reasons that take speed away; the other bits are states, not limits."""
+
+CpuHolder = Literal["neighbour", "own threads"]
+_Sample = TypeVar("_Sample", CpuSample, GpuSample, CgroupSample, MonitorSample)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Sensor events of the time around some tokens, each kind oldest first."""
+
+    cpu: Sequence[CpuSample] = ()
+    cgroup: Sequence[CgroupSample] = ()
+    gpu: Sequence[GpuSample] = ()
+    frames: Sequence[MonitorSample] = ()
+    profiles: Sequence[ProfileWindow] = ()
+
+    def cpu_at(self, token: Token) -> CpuSample | None:
+        """The CPU sample whose interval holds the token's end, or the last one before it."""
+        at = _index(self.cpu, token)
+        return self.cpu[at] if at is not None else None
+
+    def throttled_ns(self, token: Token) -> int:
+        """Time that quota throttling took in the samples that the token overlaps. The kernel
+        adds it up over the group's run queues, so this is an upper bound."""
+        return sum(
+            sample.throttled_ns or 0
+            for sample in self.cgroup
+            if sample.t_ns - sample.interval_ns < token.done_ns and sample.t_ns > token.start_ns
+        )
+
+    def gpu_slowed(self, token: Token) -> str:
+        """What was unusual about the GPU's clock at the token, or "".
+
+        A reason that is set most of the time cannot explain why one token differs from its
+        neighbours. Hardware slowdown flashes when the power state changes, so it must be set
+        in two samples running.
+        """
+        at = _index(self.gpu, token)
+        if at is None:
+            return ""
+        near = self.gpu[max(at - NEIGHBOURING_SAMPLES, 0) : at + NEIGHBOURING_SAMPLES]
+        now = self.gpu[at]
+        if len(near) < LEAST_GPU_SAMPLES:
+            return ""
+        found = [name for bit, name in SLOWING_REASONS.items() if self._unusual(at, bit, near)]
+        clocks = [sample.sm_mhz for sample in near if sample.sm_mhz is not None]
+        if now.sm_mhz is not None and now.sm_mhz < SLOWER_CLOCK * median(clocks):
+            found.append(f"SM clock {now.sm_mhz:,} instead of {median(clocks):,.0f} MHz")
+        return ", ".join(found)
+
+    def _unusual(self, at: int, bit: int, near: Sequence[GpuSample]) -> bool:
+        def is_set(sample: GpuSample) -> bool:
+            return sample.event_reasons is not None and bool(sample.event_reasons & bit)
+
+        beside = [*self.gpu[max(at - 1, 0) : at], *self.gpu[at + 1 : at + 2]]
+        confirmed = bit != HW_SLOWDOWN or any(is_set(sample) for sample in beside)
+        return is_set(self.gpu[at]) and confirmed and 2 * sum(is_set(s) for s in near) < len(near)
+
+    def probe(self, token: Token) -> tuple[int, str]:
+        """How long our own measurements overlapped the token, and the longest of them.
+
+        An event of ours is stamped when its work has ended. Frames are not counted here: they
+        run in another process and cost the decode thread a CPU or the GIL at most, which run
+        delay and `frame` account for.
+        """
+        rounds = [(s.t_ns - s.call_ns, s.t_ns, "an NVML round") for s in self.gpu]
+        windows = [(w.t_ns - w.pause_ns, w.t_ns, "a profile window") for w in self.profiles]
+        return _overlap([*rounds, *windows], token)
+
+    def frame(self, token: Token) -> tuple[int, str]:
+        """How long the frame that was reported last overlapped the token."""
+        return _overlap([(s.t_ns - s.frame_ns, s.t_ns, "a frame") for s in self.frames], token)
+
+
+def cpu_holder(cpu: CpuSample | None) -> CpuHolder | None:
+    """Who kept the decode thread off the CPU, as far as the loads can tell; None if unclear.
+
+    Our own threads are the engine's beyond the decode thread (which fills at most one core)
+    and the monitor's.
+    """
+    if cpu is None or cpu.others_pct is None or cpu.engine_pct is None:
+        return None
+    others, own = cpu.others_pct, own_pct(cpu)
+    if max(others, own) < BUSY_PCT:
+        return None
+    return "neighbour" if others >= own else "own threads"
+
+
+def own_pct(cpu: CpuSample) -> float:
+    """Load of our own threads other than the decode thread, in percent of one core."""
+    return max((cpu.engine_pct or 0.0) - 100.0, 0.0) + (cpu.monitor_pct or 0.0)
+
+
+def _index(samples: Sequence[_Sample], token: Token) -> int | None:
+    """Position of the first sample at or after the token's end, else of the last one before."""
+    at = min(bisect_left(samples, token.done_ns, key=lambda sample: sample.t_ns), len(samples) - 1)
+    if at < 0 or abs(samples[at].t_ns - token.done_ns) > STALE_NS:
+        return None
+    return at
+
+
+def _overlap(spans: Sequence[tuple[int, int, str]], token: Token) -> tuple[int, str]:
+    total, longest, name = 0, 0, ""
+    for start, end, label in spans:
+        shared = min(end, token.done_ns) - max(start, token.start_ns)
+        if shared > 0:
+            total += shared
+            if shared > longest:
+                longest, name = shared, f"{label} of {(end - start) / 1e6:.1f} ms"
+    return min(total, token.wall_ns), name

@@ -1,0 +1,59 @@
+"""Choosing the device, and the two device operations that the loop needs."""
+
+from dataclasses import dataclass
+
+import torch
+
+from core.engine.errors import UnsupportedError
+from core.settings import parse_device
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A torch device with what the screen says about it.
+
+    `uuid` is torch's spelling (no ``GPU-`` prefix), None on the CPU.
+    """
+
+    torch: torch.device
+    name: str
+    uuid: str | None
+
+    @property
+    def is_cuda(self) -> bool:
+        return self.torch.type == "cuda"
+
+    def synchronize(self) -> None:
+        """Wait for everything that was submitted; returns at once on the CPU."""
+        if self.is_cuda:
+            torch.cuda.synchronize(self.torch)
+
+
+def choose_device(text: str) -> Device:
+    """Resolve ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
+
+    Raises:
+        UnsupportedError: CUDA was asked for by name and this machine has none.
+    """
+    kind, index = parse_device(text)
+    if kind == "cpu" or (kind == "auto" and not torch.cuda.is_available()):
+        return Device(torch.device("cpu"), "CPU", None)
+    if torch.version.cuda is None:
+        raise UnsupportedError(
+            f"--device {text}: torch {torch.__version__} was built without CUDA",
+            "install a CUDA build of torch, or use --device cpu",
+        )
+    if not torch.cuda.is_available():
+        raise UnsupportedError(
+            f"--device {text}: torch {torch.__version__} (CUDA {torch.version.cuda}) finds no usable GPU",
+            "check nvidia-smi and CUDA_VISIBLE_DEVICES, or use --device cpu",
+        )
+    count = torch.cuda.device_count()
+    if index >= count:
+        raise UnsupportedError(
+            f"--device {text}: the last CUDA device here is cuda:{count - 1}",
+            "choose one that exists; CUDA_VISIBLE_DEVICES may hide others",
+        )
+    torch.cuda.set_device(index)
+    properties = torch.cuda.get_device_properties(index)
+    return Device(torch.device("cuda", index), properties.name, str(properties.uuid))

@@ -1,0 +1,392 @@
+"""The decode loop: rounds of one prefill and many single-token steps, timed one by one.
+
+It runs on the decode thread and does nothing else: between two tokens it looks at a queue of
+commands, and about twenty times a second it hands a batch of records to the outbox. It never
+waits for whoever reads them.
+"""
+
+import queue
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from core.commands import (
+    AnyCommand,
+    RestartRound,
+    SetMode,
+    SetPaused,
+    SetShape,
+    Stop,
+    TakeProfile,
+    VerifyModes,
+)
+from core.engine.errors import ModeError
+from core.engine.lineup import Lineup
+from core.engine.modes import Mode
+from core.engine.outbox import Outbox
+from core.engine.profile import WINDOW_STEPS, Profiler
+from core.engine.verify import Verifier
+from core.events import (
+    EngineStage,
+    Exclusion,
+    ModeEntered,
+    ModeRefused,
+    ProfileWindow,
+    RoundStarted,
+    Stage,
+    TextPiece,
+    Token,
+    TokenBatch,
+)
+from core.modes import BASELINE, ModeName, mode_spec
+from core.sensors.thread import ThreadCounters
+
+BATCH_NS = 50_000_000
+"""A batch leaves when its oldest token is this old: about 20 a second, or one slow token."""
+
+WARM_UP_TOKENS = 3
+"""Tokens after a change of mode that stay out of every figure (caches, clocks, first launches)."""
+
+
+@dataclass(slots=True)
+class Round:
+    """Where the current round stands: its number and the tokens decoded since its prefill."""
+
+    number: int
+    decoded: int = 0
+
+
+@dataclass(slots=True)
+class Batch:
+    """Token records of one mode and one exclusion, not handed over yet."""
+
+    first: int = 0
+    tokens: list[Token] = field(default_factory=list)
+
+
+class GeneratedText:
+    """The text of the current round, handed out in pieces that end on whole characters."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self._ids: list[int] = []
+        self._taken = 0
+
+    def restart(self, first: int) -> None:
+        self._ids, self._taken = [first], 0
+
+    def append(self, token_id: int) -> None:
+        self._ids.append(token_id)
+
+    def take(self) -> str:
+        """The text since the last call; a character whose bytes are still incomplete waits."""
+        text: str = self._tokenizer.decode(self._ids, skip_special_tokens=True)
+        if text.endswith("\N{REPLACEMENT CHARACTER}"):
+            return ""
+        piece, self._taken = text[self._taken :], len(text)
+        return piece
+
+
+class DecodeLoop:
+    """Decodes for ever, in the mode that was asked for last."""
+
+    def __init__(
+        self,
+        lineup: Lineup,
+        rebuild: Callable[[int, int], Lineup],
+        *,
+        first_mode: ModeName,
+        new_tokens: int,
+        outbox: Outbox,
+        commands: "queue.SimpleQueue[AnyCommand]",
+        clock: Callable[[], int],
+        counters: ThreadCounters | None,
+        tokenizer: Any = None,
+        profiler: Profiler | None = None,
+        profile_every_ns: int | None = None,
+    ) -> None:
+        """`rebuild(batch, prompt_tokens)` makes the lineup for another shape.
+
+        Without a `profiler` (on the CPU) no window is taken; with `profile_every_ns` None only
+        when asked for.
+        """
+        self._modes = lineup.modes
+        self._refused = lineup.refused
+        self._rebuild = rebuild
+        self._first_mode = first_mode
+        self._profiler = profiler
+        self._profile_every_ns = profile_every_ns
+        self._profiled_ns: dict[ModeName, int] = {}
+        self._verifier: Verifier | None = None
+        self._new_tokens = new_tokens
+        self._outbox = outbox
+        self._commands = commands
+        self._clock = clock
+        self._counters = counters
+        self._prepared: set[ModeName] = set()
+        self._mode: Mode = lineup.modes[first_mode]
+        self._round: Round | None = None
+        self._rounds = 0
+        self._batch = Batch()
+        self._warm_up = 0
+        self._text = GeneratedText(tokenizer) if tokenizer is not None else None
+        self._stopped = False
+
+    def run(self) -> None:
+        """Decode until a `Stop` command arrives."""
+        self._enter(self._first_mode)
+        while not self._stopped:
+            if self._round is None or self._round.decoded >= self._new_tokens:
+                self._begin_round()
+            self._decode_token()
+            if self._profile_is_due():
+                self._take_profile()
+            while not self._commands.empty():
+                self._obey(self._commands.get())
+        self._flush()
+        self._release()
+
+    # --- commands ---------------------------------------------------------------
+
+    def _obey(self, command: AnyCommand) -> None:
+        match command:
+            case SetMode(mode):
+                self._enter(mode)
+            case RestartRound():
+                self._flush()
+                self._round = None
+            case SetPaused(True):
+                self._wait_paused()
+            case TakeProfile():
+                self._take_profile()
+            case VerifyModes():
+                self._verify()
+            case SetShape(batch, prompt_tokens):
+                self._reshape(batch, prompt_tokens)
+            case Stop():
+                self._stopped = True
+            case _:
+                pass
+
+    def _wait_paused(self) -> None:
+        self._flush()
+        self._say("paused")
+        while not self._stopped:
+            command = self._commands.get()
+            if command == SetPaused(False):
+                break
+            if command != SetPaused(True):
+                self._obey(command)
+        self._warm_up = WARM_UP_TOKENS
+        self._say("decoding")
+
+    # --- modes and rounds -------------------------------------------------------
+
+    def _enter(self, name: ModeName) -> None:
+        """Decode in mode `name` from the next token on, or say why not.
+
+        The static modes share cache and token buffer, so a round goes on across a change
+        between them; another cache, or a first capture, begins a new round.
+        """
+        if name in self._refused:
+            self._outbox.put(ModeRefused(self._clock(), name, self._refused[name]))
+            return
+        self._flush()
+        mode = self._modes[name]
+        setup_ns = 0
+        if name not in self._prepared:
+            started = self._clock()
+            self._round = None
+            if not self._prepare(mode):
+                self._mode.enter()
+                self._say("decoding")
+                return
+            setup_ns = self._clock() - started
+        elif mode.cache_kind != self._mode.cache_kind:
+            self._round = None
+        mode.enter()
+        self._mode = mode
+        self._warm_up = WARM_UP_TOKENS
+        self._outbox.put(ModeEntered(self._clock(), name, setup_ns))
+        self._say("decoding")
+
+    def _prepare(self, mode: Mode) -> bool:
+        spec = mode_spec(mode.name)
+        stage: Stage = "compiling" if spec.compiles else "capturing" if mode.name == "graph" else "warming up"
+        self._say(stage, spec.summary)
+        try:
+            mode.enter()
+            mode.prefill()
+            mode.prepare()
+            mode.workload.device.synchronize()
+        except ModeError as error:
+            self._refused[mode.name] = str(error)
+            self._outbox.put(ModeRefused(self._clock(), mode.name, str(error)))
+            return False
+        self._prepared.add(mode.name)
+        return True
+
+    def _reshape(self, batch: int, prompt_tokens: int) -> None:
+        """Another batch size or prompt length: new cache, new graphs, same mode."""
+        self._flush()
+        self._say("building", f"batch {batch}, prompt of {prompt_tokens} tokens")
+        name = self._mode.name
+        self._release()
+        lineup = self._rebuild(batch, prompt_tokens)
+        self._modes, self._refused = lineup.modes, lineup.refused
+        self._round = None
+        self._profiled_ns.clear()
+        self._verifier = None
+        self._mode = self._modes[name]
+        self._enter(name)
+
+    def _release(self) -> None:
+        for name in self._prepared:
+            self._modes[name].release()
+        self._prepared.clear()
+
+    def _begin_round(self) -> None:
+        self._flush()
+        self._rounds += 1
+        self._round = Round(self._rounds)
+        device = self._mode.workload.device
+        device.synchronize()
+        started = self._clock()
+        self._mode.prefill()
+        device.synchronize()
+        done = self._clock()
+        prompt_tokens = self._mode.workload.prompt.shape[1]
+        self._outbox.put(RoundStarted(done, self._rounds, self._mode.name, done - started, prompt_tokens))
+        if self._text is not None:
+            self._text.restart(int(self._mode.workload.token[0, 0]))
+            self._say_text(restart=True)
+
+    # --- tokens -----------------------------------------------------------------
+
+    def _decode_token(self) -> None:
+        """One timed step, appended to the batch; the batch leaves when it is old enough."""
+        assert self._round is not None
+        token = self._timed_step()
+        if not self._batch.tokens:
+            self._batch.first = self._round.decoded
+        self._batch.tokens.append(token)
+        self._round.decoded += 1
+        if self._text is not None:
+            self._text.append(int(self._mode.workload.token[0, 0]))
+        if self._warm_up:
+            self._warm_up -= 1
+            if self._warm_up == 0:
+                self._flush("warm-up")
+        elif token.done_ns - self._batch.tokens[0].start_ns >= BATCH_NS:
+            self._flush()
+
+    def _timed_step(self) -> Token:
+        """Submit a step and wait for it. Counters are read outside the timed part."""
+        clock, counters = self._clock, self._counters
+        before = counters.read() if counters else None
+        start = clock()
+        self._mode.step()
+        dispatched = clock()
+        self._mode.workload.device.synchronize()
+        done = clock()
+        if counters is None or before is None:
+            return Token(start, dispatched, done)
+        after = counters.read()
+        waited = None
+        if after.run_delay_ns is not None and before.run_delay_ns is not None:
+            waited = after.run_delay_ns - before.run_delay_ns
+        return Token(
+            start,
+            dispatched,
+            done,
+            after.cpu_ns - before.cpu_ns,
+            waited,
+            after.preempted - before.preempted,
+            after.blocked - before.blocked,
+        )
+
+    # --- measurements that interrupt decoding -------------------------------------
+
+    def _profile_is_due(self) -> bool:
+        if self._profiler is None or self._profile_every_ns is None or self._warm_up:
+            return False
+        last = self._profiled_ns.get(self._mode.name)
+        return last is None or self._clock() - last > self._profile_every_ns
+
+    def _take_profile(self) -> None:
+        """A window in the current mode; its tokens are marked and followed by a warm-up.
+
+        The first window of a mode is followed by a second one, which must agree with it.
+        """
+        if self._profiler is None:
+            reason = "profile windows need CUDA"
+            self._outbox.put(
+                ProfileWindow(self._clock(), mode=self._mode.name, steps=0, accepted=False, reason=reason)
+            )
+            return
+        first_of_mode = self._mode.name not in self._profiled_ns
+        for _ in range(2 if first_of_mode else 1):
+            self._reserve(WINDOW_STEPS)
+            self._flush()
+            self._say("profiling", f"{WINDOW_STEPS} steps of {self._mode.name}")
+            window = self._profiler.take(self._mode.name, self._decode_profiled)
+            self._flush("profile")
+            self._outbox.put(window)
+        self._profiled_ns[self._mode.name] = self._clock()
+        self._warm_up = WARM_UP_TOKENS
+        self._say("decoding")
+
+    def _decode_profiled(self) -> None:
+        assert self._round is not None
+        if not self._batch.tokens:
+            self._batch.first = self._round.decoded
+        self._batch.tokens.append(self._timed_step())
+        self._round.decoded += 1
+
+    def _reserve(self, steps: int) -> None:
+        """Begin a new round where fewer than `steps` tokens remain in this one."""
+        if self._round is None or self._round.decoded + steps > self._new_tokens:
+            self._begin_round()
+
+    def _verify(self) -> None:
+        """Compare the current mode with the baseline over a round, then begin a new one."""
+        baseline = self._modes.get(BASELINE)
+        if baseline is None:
+            self._outbox.put(ModeRefused(self._clock(), BASELINE, self._refused[BASELINE]))
+            return
+        self._flush()
+        self._say("verifying", f"{self._mode.name} against {BASELINE}, {self._new_tokens} tokens")
+        if self._verifier is None:
+            self._verifier = Verifier(baseline, self._new_tokens, self._clock)
+        self._outbox.put(self._verifier.verify(self._mode))
+        self._mode.enter()
+        self._round = None
+        self._warm_up = WARM_UP_TOKENS
+        self._say("decoding")
+
+    def _flush(self, excluded: Exclusion | None = None) -> None:
+        """Hand over the batch; a change of mode cuts a warm-up short, and it stays one."""
+        if not self._batch.tokens or self._round is None:
+            self._batch = Batch()
+            return
+        if self._warm_up:
+            excluded = "warm-up"
+        batch, self._batch = self._batch, Batch()
+        self._outbox.put(
+            TokenBatch(
+                self._clock(),
+                self._mode.name,
+                self._round.number,
+                batch.first,
+                tuple(batch.tokens),
+                excluded,
+            )
+        )
+        self._say_text()
+
+    def _say_text(self, *, restart: bool = False) -> None:
+        if self._text is not None and ((piece := self._text.take()) or restart):
+            self._outbox.put(TextPiece(self._clock(), piece, restart))
+
+    def _say(self, stage: Stage, detail: str = "") -> None:
+        self._outbox.put(EngineStage(self._clock(), stage, detail))

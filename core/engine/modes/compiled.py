@@ -1,0 +1,43 @@
+"""Mode 5: ``torch.compile(mode="reduce-overhead")``, as most people would try it first."""
+
+from collections.abc import Callable
+
+import torch
+
+from core.engine.cache import forward
+from core.engine.modes.base import Mode, Workload
+from core.engine.modes.fused import compile_obstacle, settle
+from core.engine.trees import adopt_cudagraph_trees
+
+
+class Compiled(Mode):
+    """Inductor's own CUDA graphs around its own kernels, stock attention, default tuning.
+
+    The argmax stays outside, as in ``generate()``: graph trees refuse a step that writes to its
+    own input.
+    """
+
+    name = "compiled"
+    compiled_step: Callable[[], torch.Tensor]
+
+    @classmethod
+    def obstacle(cls, workload: Workload) -> str | None:
+        return compile_obstacle(workload)
+
+    def prepare(self) -> None:
+        adopt_cudagraph_trees()
+        work = self.workload
+        compiled = torch.compile(forward, dynamic=False, mode="reduce-overhead")
+
+        def step() -> torch.Tensor:
+            # Tells the graph trees that the last step's outputs may be overwritten.
+            torch.compiler.cudagraph_mark_step_begin()
+            logits: torch.Tensor = compiled(work.model, work.token, work.static).logits[:, -1]
+            work.token.copy_(logits.argmax(dim=-1, keepdim=True))
+            return logits
+
+        settle(work, step)
+        self.compiled_step = step
+
+    def step(self) -> torch.Tensor:
+        return self.compiled_step()

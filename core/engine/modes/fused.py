@@ -1,0 +1,90 @@
+"""Mode 4: the step through inductor, its kernels launched one by one."""
+
+import traceback
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import torch
+
+from core.engine.attention import GROUPED, register
+from core.engine.cache import graph_obstacle, positions, rewind
+from core.engine.errors import ModeError, first_line
+from core.engine.fx import SplitBias
+from core.engine.modes.base import Mode, Workload, decode_one_token
+from core.modes import ModeName
+
+COMPILE_CALLS = 3
+"""The first call compiles; under reduce-overhead the second records and the third replays."""
+
+TUNED: dict[str, Any] = {
+    # Tunes each kernel by measurement, and lets inductor write single-row products itself.
+    "coordinate_descent_tuning": True,
+    # Kernels that do not depend on each other (q, k and v projections) share one launch.
+    "combo_kernels": True,
+    "pre_grad_custom_pass": SplitBias(),
+}
+
+
+def compile_obstacle(workload: Workload) -> str | None:
+    """Why inductor cannot be used here, None if it can."""
+    if not workload.device.is_cuda:
+        return "needs CUDA"
+    if torch.utils._triton.has_triton():
+        return graph_obstacle(workload.static)
+    return "needs triton"
+
+
+def compile_step(workload: Workload, options: dict[str, Any]) -> Callable[[], torch.Tensor]:
+    """The decode step, argmax included, compiled by inductor with `options`.
+
+    Raises:
+        ModeError: it cannot be compiled.
+    """
+    compiled = torch.compile(decode_one_token, dynamic=False, options=options)
+
+    def step() -> torch.Tensor:
+        return compiled(workload.model, workload.token, workload.static)
+
+    settle(workload, step)
+    return step
+
+
+def settle(workload: Workload, step: Callable[[], torch.Tensor]) -> None:
+    """Call `step` until it is compiled; positions and token are left as they were.
+
+    Raises:
+        ModeError: dynamo, inductor or the kernels' compiler gave up.
+    """
+    saved_positions, saved_token = positions(workload.static), workload.token.clone()
+    try:
+        for _ in range(COMPILE_CALLS):
+            step()
+        workload.device.synchronize()
+    # Dynamo, inductor, triton and the C compiler each raise classes of their own.
+    except Exception as error:
+        traceback.print_exc()
+        raise ModeError(f"compilation failed: {type(error).__name__}: {first_line(error)}") from error
+    rewind(workload.static, saved_positions)
+    workload.token.copy_(saved_token)
+
+
+class Fused(Mode):
+    """Inductor kernels with grouped attention, launched by the host one after the other."""
+
+    name: ClassVar[ModeName] = "fused"
+    compiled_step: Callable[[], torch.Tensor]
+
+    @classmethod
+    def obstacle(cls, workload: Workload) -> str | None:
+        return compile_obstacle(workload)
+
+    def enter(self) -> None:
+        # Dynamo guards on this name: the compiled code is found again only under its own.
+        register()
+        self.workload.use_attention(GROUPED)
+
+    def prepare(self) -> None:
+        self.compiled_step = self.workload.tuned_step(lambda: compile_step(self.workload, TUNED))
+
+    def step(self) -> torch.Tensor:
+        return self.compiled_step()

@@ -1,0 +1,73 @@
+"""Mode 3: the eager-static step, captured raw and replayed.
+
+The same kernels in the same order, submitted with one call: whatever gets faster is dispatch
+and nothing else.
+"""
+
+from collections.abc import Callable
+
+import torch
+
+from core.engine.cache import graph_obstacle, positions, rewind
+from core.engine.errors import ModeError, first_line
+from core.engine.modes.base import Mode, Workload, decode_one_token
+
+WARM_UP_STEPS = 3
+"""cuBLAS handles, their workspaces and lazily loaded kernels are per thread and stream."""
+
+
+class StepGraph:
+    """A captured decode step over the workload's static cache and token buffer."""
+
+    def __init__(self, workload: Workload, step: Callable[[], torch.Tensor]) -> None:
+        """Warm up and capture `step`; the cache's positions are left as they were.
+
+        Raises:
+            ModeError: the step cannot be captured.
+        """
+        device = workload.device.torch
+        saved_positions, saved_token = positions(workload.static), workload.token.clone()
+        stream = torch.cuda.Stream(device)
+        self._graph = torch.cuda.CUDAGraph()
+        try:
+            stream.wait_stream(torch.cuda.current_stream(device))
+            with torch.cuda.stream(stream):
+                for _ in range(WARM_UP_STEPS):
+                    step()
+            torch.cuda.current_stream(device).wait_stream(stream)
+            # "thread_local": the default mode fails when any other thread of the process
+            # makes a CUDA call meanwhile.
+            with torch.cuda.graph(self._graph, stream=stream, capture_error_mode="thread_local"):
+                self.logits = step()
+        except RuntimeError as error:
+            raise ModeError(f"capture failed: {first_line(error)}") from error
+        rewind(workload.static, saved_positions)
+        workload.token.copy_(saved_token)
+
+    def replay(self) -> torch.Tensor:
+        """Submit the whole step; returns the graph's own logits buffer (batch, vocabulary)."""
+        self._graph.replay()
+        return self.logits
+
+
+class Graph(Mode):
+    """The step of `eager-static` as one raw CUDA graph."""
+
+    name = "graph"
+    _captured: StepGraph
+
+    @classmethod
+    def obstacle(cls, workload: Workload) -> str | None:
+        if not workload.device.is_cuda:
+            return "needs CUDA"
+        return graph_obstacle(workload.static)
+
+    def prepare(self) -> None:
+        work = self.workload
+        self._captured = StepGraph(work, lambda: decode_one_token(work.model, work.token, work.static))
+
+    def step(self) -> torch.Tensor:
+        return self._captured.replay()
+
+    def release(self) -> None:
+        del self._captured

@@ -1,0 +1,136 @@
+"""Short profiler windows: which kernels a step runs, and how long the device is busy.
+
+The profiler cannot stay on: it slows the host several-fold. A window of a few steps is enough,
+because device time repeats within a fraction of a per cent from window to window.
+
+Known faults of repeated profiling sessions, and what is done about each:
+
+- Later sessions lose records at their head (about one more each time): every window begins
+  with marker kernels that nothing else launches; the step's records are those after the last
+  marker, and a window without any marker is rejected.
+- The first session of a process may deliver nothing, and any session may deliver less: a
+  window is accepted only if its kernel count equals that of the mode's window before it.
+- Sessions leak host memory until the collector runs: it runs after every window.
+- Another CUPTI client (nsys, ncu) leaves nothing for us: the window says so.
+"""
+
+import gc
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.autograd import DeviceType  # type: ignore[attr-defined]
+from torch.profiler import ProfilerActivity, profile
+
+from core.analysis.gap import DeviceRecord, LaunchRecord, split_gaps, top_kernels, window_fault
+from core.engine.device import Device
+from core.events import ProfileWindow
+from core.modes import ModeName
+
+WINDOW_STEPS = 4
+"""Enough to see that counts divide evenly; about 6,000 records in eager."""
+
+MARGIN_MARKERS = 8
+MARKER_CYCLES = 2000
+MARKER_NAME = "spin_kernel"
+"""The kernel behind ``torch.cuda._sleep``."""
+
+TOP_KERNELS = 12
+
+NO_RECORDS_HINT = "no kernel records: CUPTI is missing or another profiler (nsys, ncu) holds it"
+
+
+class Profiler:
+    """Takes windows and remembers each mode's kernel count. Used on the decode thread."""
+
+    def __init__(self, device: Device, clock: Callable[[], int] = time.perf_counter_ns) -> None:
+        self._device = device
+        self._clock = clock
+        self._windows = 0
+        self._counts: dict[ModeName, int] = {}
+
+    def take(self, mode: ModeName, step: Callable[[], Any], steps: int = WINDOW_STEPS) -> ProfileWindow:
+        """Profile `steps` synchronised calls of `step` and judge the window.
+
+        The first window of a mode can only set the count that the next must repeat, so it is
+        rejected with that reason; ask again.
+        """
+        started = self._clock()
+        device_records, launches = self._record(step, steps)
+        report = split_gaps(device_records, launches, steps)
+        fault = window_fault(report, None)
+        count = report.kernels // steps
+        if fault is not None:
+            fault = NO_RECORDS_HINT if report.records == 0 else fault
+        elif mode not in self._counts:
+            fault = f"first window, {count:,} kernels per step: waiting for a second one to agree"
+        elif self._counts[mode] != count:
+            fault = f"{count:,} kernels per step, {self._counts[mode]:,} in the window before"
+        if report.records:
+            self._counts[mode] = count
+        mean = report.per_step()
+        return ProfileWindow(
+            self._clock(),
+            mode=mode,
+            steps=steps,
+            accepted=fault is None,
+            reason=fault or "",
+            busy_ns=mean.busy_ns,
+            busy_sum_ns=mean.busy_sum_ns,
+            kernels=mean.kernels,
+            copies=mean.copies,
+            fills=mean.fills,
+            copy_ns=mean.copy_ns,
+            host_gap_ns=mean.host_gap_ns,
+            launch_latency_ns=mean.launch_latency_ns,
+            device_gap_ns=mean.device_gap_ns,
+            unmatched=mean.unmatched,
+            pause_ns=self._clock() - started,
+            top=top_kernels(device_records, steps, TOP_KERNELS),
+        )
+
+    def _record(self, step: Callable[[], Any], steps: int) -> tuple[list[DeviceRecord], list[LaunchRecord]]:
+        markers = self._windows + MARGIN_MARKERS
+        self._windows += 1
+        self._device.synchronize()
+        with profile(activities=[ProfilerActivity.CUDA]) as session:
+            for _ in range(markers):
+                torch.cuda._sleep(MARKER_CYCLES)
+            self._device.synchronize()
+            for _ in range(steps):
+                step()
+                self._device.synchronize()
+        # prof.events() builds a Python object tree for seconds; the raw list takes milliseconds.
+        result: Any = session.profiler
+        records = read_records(result.kineto_results.events()) if result else ([], [])
+        del session, result
+        gc.collect()
+        return records
+
+
+def read_records(events: Any) -> tuple[list[DeviceRecord], list[LaunchRecord]]:
+    """Sort raw kineto events into device records after the last marker, and launch calls.
+
+    Without any marker among them both lists are empty: the head of the session was lost.
+    """
+    device: list[DeviceRecord] = []
+    launches: list[LaunchRecord] = []
+    last_marker: int | None = None
+    cuda = DeviceType.CUDA
+    for event in events:
+        name, start = event.name(), event.start_ns()
+        end = start + event.duration_ns()
+        if event.device_type() != cuda:
+            launches.append(LaunchRecord(start, end, event.correlation_id()))
+        elif MARKER_NAME in name:
+            last_marker = max(end, last_marker or end)
+        elif name.startswith("Memcpy"):
+            device.append(DeviceRecord(start, end, "copy", name, event.correlation_id()))
+        elif name.startswith("Memset"):
+            device.append(DeviceRecord(start, end, "fill", name, event.correlation_id()))
+        else:
+            device.append(DeviceRecord(start, end, "kernel", name, event.correlation_id()))
+    if last_marker is None:
+        return [], []
+    return [record for record in device if record.start_ns >= last_marker], launches

@@ -1,0 +1,116 @@
+"""The decode thread: imports torch, builds the model, and decodes until it is told to stop.
+
+The same thread is hosted by the engine process (`core.engine.__main__`) and, with
+``--in-process``, by the app. Torch is imported on this thread and used on no other.
+"""
+
+import gc
+import queue
+import threading
+import time
+import traceback
+from collections.abc import Callable
+
+import msgspec
+
+from core.commands import AnyCommand
+from core.engine.environment import prepare_environment
+from core.engine.errors import UnsupportedError, first_line
+from core.engine.outbox import Outbox
+from core.events import EngineFailed, EngineStage, Stage
+from core.locations import cache_dir
+from core.sensors.thread import ThreadCounters
+from core.settings import Settings
+
+LOG_TAIL_LINES = 12
+
+
+class EngineThread(threading.Thread):
+    """Runs one engine. Everything that it says goes to `outbox`, the end included."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        outbox: Outbox,
+        commands: "queue.SimpleQueue[AnyCommand]",
+        clock: Callable[[], int] = time.perf_counter_ns,
+    ) -> None:
+        super().__init__(name="decode", daemon=True)
+        self.settings = settings
+        self.outbox = outbox
+        self.commands = commands
+        self.clock = clock
+        self.failed = False
+
+    def run(self) -> None:
+        try:
+            self._run()
+        # Whatever ends the engine must reach the screen: this is its last line of defence.
+        except BaseException as error:  # noqa: BLE001
+            self.failed = True
+            self.outbox.put(self._failure(error))
+            traceback.print_exc()
+        finally:
+            self.outbox.close()
+
+    def _run(self) -> None:
+        self._say("importing", "torch and transformers")
+        prepare_environment(cache_dir())
+        import torch
+
+        from core.engine.bandwidth import measure_bandwidth
+        from core.engine.device import choose_device
+        from core.engine.lineup import Lineup
+        from core.engine.loop import DecodeLoop
+        from core.engine.model import load_model
+        from core.engine.profile import Profiler
+
+        # Inference mode would be stricter, but inductor's autotuning does not start under it.
+        torch.set_grad_enabled(False)
+        settings = self.settings
+        device = choose_device(settings.device)
+        loaded = load_model(settings.model, device, self._say)
+        counters = ThreadCounters() if settings.sensing else None
+        missing = {"run_delay_ns": "sensing is off"}
+        if counters is not None:
+            missing = {"run_delay_ns": counters.run_delay_reason} if counters.run_delay_reason else {}
+
+        def build(batch: int, prompt_tokens: int) -> Lineup:
+            shape = msgspec.structs.replace(settings, batch=batch, prompt_tokens=prompt_tokens)
+            lineup = Lineup.build(loaded, device, shape)
+            self.outbox.put(lineup.describe(self.clock(), loaded, shape, missing))
+            return lineup
+
+        lineup = build(settings.batch, settings.prompt_tokens)
+        self._say("bandwidth", "copying device memory")
+        self.outbox.put(measure_bandwidth(device, self.clock))
+        # Long-lived objects leave the collector's sight: its passes would land in tokens.
+        gc.collect()
+        gc.freeze()
+        DecodeLoop(
+            lineup,
+            build,
+            first_mode=lineup.first_mode(settings.mode),
+            new_tokens=settings.new_tokens,
+            outbox=self.outbox,
+            commands=self.commands,
+            clock=self.clock,
+            counters=counters,
+            tokenizer=loaded.tokenizer,
+            profiler=Profiler(device, self.clock) if device.is_cuda else None,
+            profile_every_ns=settings.profile_every_ns,
+        ).run()
+        self._say("stopped")
+
+    def _say(self, stage: Stage, detail: str = "", fraction: float | None = None) -> None:
+        self.outbox.put(EngineStage(self.clock(), stage, detail, fraction))
+
+    def _failure(self, error: BaseException) -> EngineFailed:
+        if isinstance(error, UnsupportedError):
+            return EngineFailed(self.clock(), str(error), unsupported=True, hint=error.hint)
+        if isinstance(error, ImportError):
+            hint = "install idlegap with its dependencies"
+            return EngineFailed(self.clock(), f"cannot import: {error}", unsupported=True, hint=hint)
+        trace = "".join(traceback.format_exception(error)).splitlines()
+        reason = f"{type(error).__name__}: {first_line(error)}"
+        return EngineFailed(self.clock(), reason, log_tail=tuple(trace[-LOG_TAIL_LINES:]))

@@ -1,0 +1,193 @@
+"""The app's end of the engine: a process of its own, or the same thread in this process."""
+
+import importlib
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from core.commands import AnyCommand, Stop
+from core.events import AnyEvent, EngineEvent, EngineFailed
+from core.locations import log_dir
+from core.settings import Settings
+
+LOG_TAIL_LINES = 12
+CLOSE_TIMEOUT_S = 5.0
+"""A decode step or a capture ends within this; a compilation may not, and is then killed."""
+
+
+class EngineProcess:
+    """The engine in a process of its own: decoding is not disturbed by the screen.
+
+    Start it from a thread that lives as long as the app: the parent-death signal follows the
+    thread that created the process.
+    """
+
+    in_process = False
+
+    def __init__(self, settings: Settings, log_path: Path | None = None) -> None:
+        self._settings = settings
+        self._log_path = log_path or log_dir() / f"engine-{os.getpid()}.log"
+        self._events: deque[AnyEvent] = deque()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._connection: Connection | None = None
+        self._reader: threading.Thread | None = None
+        self._closing = False
+
+    def start(self) -> None:
+        """Start the process; its stdout and stderr go to the log."""
+        ours, theirs = Pipe(duplex=True)
+        root = str(Path(__file__).resolve().parent.parent)
+        paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
+        self._log_path.parent.mkdir(parents=True, exist_ok=True)
+        with self._log_path.open("wb") as log:
+            self._process = subprocess.Popen(
+                # -P keeps the working directory, which may hold another "core", off the path.
+                [
+                    sys.executable,
+                    "-P",
+                    "-m",
+                    "core.engine",
+                    str(theirs.fileno()),
+                    msgspec.json.encode(self._settings).decode(),
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=(theirs.fileno(),),
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+                start_new_session=True,
+            )
+        theirs.close()
+        self._closing = False
+        self._connection = ours
+        self._reader = threading.Thread(
+            target=self._read, args=(ours, self._process), name="engine-reader", daemon=True
+        )
+        self._reader.start()
+
+    def poll(self) -> list[AnyEvent]:
+        return _drain(self._events)
+
+    def send(self, command: AnyCommand) -> None:
+        if self._connection is None:
+            return
+        try:
+            self._connection.send_bytes(msgspec.msgpack.encode(command))
+        except OSError:
+            # The reader has noticed the same end and reports it with its cause.
+            return
+
+    def restart(self) -> None:
+        self.close()
+        self.start()
+
+    def close(self) -> None:
+        if self._process is None:
+            return
+        self._closing = True
+        self.send(Stop())
+        try:
+            self._process.wait(CLOSE_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        if self._reader is not None:
+            self._reader.join(CLOSE_TIMEOUT_S)
+        if self._connection is not None:
+            self._connection.close()
+        self._process = self._connection = self._reader = None
+
+    def _read(self, connection: Connection, process: "subprocess.Popen[bytes]") -> None:
+        decoder = msgspec.msgpack.Decoder(EngineEvent)
+        explained = False
+        while True:
+            try:
+                event = decoder.decode(connection.recv_bytes())
+            except (EOFError, OSError):
+                break
+            explained = explained or isinstance(event, EngineFailed)
+            self._events.append(event)
+        code = process.wait()
+        if not explained and not self._closing:
+            self._events.append(
+                EngineFailed(
+                    time.perf_counter_ns(),
+                    f"the engine process ended by itself: {describe_exit(code)}",
+                    hint=f"its log: {self._log_path}",
+                    log_tail=self._log_tail(),
+                )
+            )
+
+    def _log_tail(self) -> tuple[str, ...]:
+        try:
+            text = self._log_path.read_text(errors="replace")
+        except OSError:
+            return ()
+        return tuple(text.splitlines()[-LOG_TAIL_LINES:])
+
+
+class InProcessEngine:
+    """The same decode thread inside the app: its figures include the screen's disturbance.
+
+    For debuggers, for machines that allow no second process, and to show the observer effect.
+    """
+
+    in_process = True
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._thread: Any = None
+
+    def start(self) -> None:
+        # Loaded by name, because only the engine may pull in torch, and only when asked to.
+        worker = importlib.import_module("core.engine.worker")
+        outbox = importlib.import_module("core.engine.outbox").Outbox(time.perf_counter_ns)
+        self._thread = worker.EngineThread(self._settings, outbox, queue.SimpleQueue())
+        self._thread.start()
+
+    def poll(self) -> list[AnyEvent]:
+        events: list[AnyEvent] = self._thread.outbox.drain() if self._thread else []
+        return events
+
+    def send(self, command: AnyCommand) -> None:
+        if self._thread is not None:
+            self._thread.commands.put(command)
+
+    def restart(self) -> None:
+        self.close()
+        self.start()
+
+    def close(self) -> None:
+        if self._thread is None:
+            return
+        self._thread.commands.put(Stop())
+        self._thread.join(CLOSE_TIMEOUT_S)
+        self._thread = None
+
+
+def describe_exit(code: int) -> str:
+    """An exit code as people say it: ``exit code 4`` or ``signal 9 (SIGKILL)``."""
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return f"signal {-code} ({signal.Signals(-code).name})"
+    except ValueError:
+        return f"signal {-code}"
+
+
+def _drain(events: "deque[AnyEvent]") -> list[AnyEvent]:
+    taken = []
+    while events:
+        taken.append(events.popleft())
+    return taken

@@ -1,0 +1,104 @@
+"""The session: joins one source of events with the sensors and with whoever listens.
+
+Data flows one way: source and sampler → `pump` → memory and listeners → snapshot.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from core.analysis.memory import Memory
+from core.analysis.picture import picture
+from core.commands import AnyCommand
+from core.events import AnyEvent, EngineReady, MonitorSample, SensorEvent
+from core.snapshot import Snapshot
+from core.sources import Source
+
+Listener = Callable[[AnyEvent], None]
+
+
+class Sensors(Protocol):
+    """What the session asks of `core.sensors.sampler.Sampler`."""
+
+    def start(self) -> None: ...
+
+    def watch_engine(self, pid: int, tid: int, device_uuid: str | None) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+class Session:
+    """One source, its sensors and its listeners. Used from one thread.
+
+    `sensors` is built by the caller with `sensor_events.append` as its callback; a replay has
+    none, because its recording holds the samples.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        sensors: Sensors | None = None,
+        sensor_events: "deque[SensorEvent] | None" = None,
+        listeners: Sequence[Listener] = (),
+        spec_bytes_per_s: float | None = None,
+        clock: Callable[[], int] = time.perf_counter_ns,
+    ) -> None:
+        self._source = source
+        self._sensors = sensors
+        self._sensor_events = sensor_events if sensor_events is not None else deque()
+        self._listeners = tuple(listeners)
+        self._spec_bytes_per_s = spec_bytes_per_s
+        self._clock = clock
+        self._memory = Memory.begin(clock())
+
+    def start(self) -> None:
+        """Start sensors and source."""
+        if self._sensors is not None:
+            self._sensors.start()
+        self._source.start()
+
+    def pump(self) -> None:
+        """Take what has arrived into account and pass it on."""
+        while self._sensor_events:
+            self._take(self._sensor_events.popleft())
+        for event in self._source.poll():
+            self._take(event)
+
+    def snapshot(self, now_ns: int) -> Snapshot:
+        """Pump, and say what the screen shows at `now_ns`."""
+        self.pump()
+        return picture(
+            self._memory,
+            now_ns,
+            in_process=self._source.in_process,
+            spec_bytes_per_s=self._spec_bytes_per_s,
+        )
+
+    def send(self, command: AnyCommand) -> None:
+        """Pass a command to the source."""
+        self._source.send(command)
+
+    def note_frame(self, sample: MonitorSample) -> None:
+        """The screen reports its own cost."""
+        self._take(sample)
+
+    def restart(self) -> None:
+        """Start the engine again after it has failed."""
+        self._memory = self._memory.restarted(self._clock())
+        self._source.restart()
+
+    def close(self) -> None:
+        """End the source, take its last events, stop the sensors."""
+        self._source.close()
+        self.pump()
+        if self._sensors is not None:
+            self._sensors.stop()
+
+    def _take(self, event: AnyEvent) -> None:
+        self._memory.apply(event)
+        if isinstance(event, EngineReady) and self._sensors is not None:
+            self._sensors.watch_engine(event.pid, event.tid, event.device_uuid)
+        for listener in self._listeners:
+            listener(event)

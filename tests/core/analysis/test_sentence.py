@@ -1,0 +1,307 @@
+"""One sentence for each situation, and what no sentence may ever do."""
+
+import re
+from dataclasses import replace
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.analysis.sentence import LONGEST, limiting_sentence
+from core.events import CgroupSample, CpuSample, EngineFailed, EngineReady, ProfileWindow, Stage
+from core.modes import MODES, ModeName, mode_spec
+from core.snapshot import ModeView, Rate, Snapshot, Split, StageView
+
+MS = 1_000_000
+
+
+def engine(device: str = "cuda:0") -> EngineReady:
+    return EngineReady(
+        t_ns=0,
+        pid=1,
+        tid=1,
+        model="synthetic:qwen2.5-1.5b",
+        shape="Qwen2.5-1.5B",
+        random_weights=True,
+        dtype="float16",
+        attention="sdpa",
+        device=device,
+        device_name="NVIDIA H200",
+        device_uuid=None,
+        weight_bytes=3_087_428_608,
+        parameters=1_543_714_304,
+        prompt_tokens=512,
+        new_tokens=255,
+        cache_len=767,
+        batch=1,
+        modes=(),
+        torch="2.11.0",
+        transformers="5.17.0",
+        python="3.12.3",
+    )
+
+
+def row(
+    name: ModeName, wall: float, dispatch: float, split: Split | None = None, kernels: int = 0
+) -> ModeView:
+    spec = mode_spec(name)
+    return ModeView(
+        key=spec.key,
+        name=name,
+        summary=spec.summary,
+        current=True,
+        tokens=255,
+        wall_ns=round(wall * MS),
+        dispatch_ns=round(dispatch * MS),
+        wait_ns=round((wall - dispatch) * MS),
+        split=split,
+        profile=ProfileWindow(0, name, steps=4, accepted=True, kernels=kernels) if kernels else None,
+    )
+
+
+def split(bound: float | None, other: float, latency: float, device: float, host: float) -> Split:
+    other_ns, latency_ns, device_ns, host_ns = (round(ms * MS) for ms in (other, latency, device, host))
+    return Split(None if bound is None else round(bound * MS), other_ns, latency_ns, device_ns, host_ns)
+
+
+def snapshot(*rows: ModeView, stage: Stage = "decoding", device: str = "cuda:0") -> Snapshot:
+    return Snapshot(
+        t_ns=10_000 * MS,
+        stage=StageView(stage, "", None, 7_000 * MS),
+        engine=engine(device),
+        mode=rows[0].name if rows else None,
+        modes=rows,
+    )
+
+
+EAGER = row("eager-static", 22.9, 22.8, split(0.72, 2.98, 3.3, 0.1, 15.8), 1431)
+GRAPH = row("graph", 4.2, 0.03, split(0.72, 2.98, 0.0, 0.4, 0.1), 1432)
+GRAPH_LATE = row("graph", 4.6, 0.03, split(0.72, 2.98, 0.1, 0.3, 0.5), 1432)
+COMPILED = row("compiled", 3.4, 1.1, split(0.72, 1.58, 0.1, 0.1, 0.9), 594)
+STREAMING = row("compiled", 10.9, 0.4, split(7.7, 3.0, 0.0, 0.1, 0.1), 594)
+SMALL_KERNELS = row("graph", 4.0, 0.03, split(0.72, 2.28, 0.0, 0.9, 0.1), 1432)
+MOST_LAUNCHED = row("compiled", 4.2, 0.03, split(0.72, 2.98, 0.0, 0.4, 0.1), 594)
+STILL_SUBMITS = row("fused-graph", 2.5, 0.2, split(0.72, 1.44, 0.04, 0.1, 0.2), 483)
+FED = row("eager", 40.0, 25.0, split(0.72, 38.0, 0.1, 0.9, 0.28), 1500)
+
+LIMITS = [
+    (
+        EAGER,
+        "The GPU computes 3.7 ms of each 22.9 ms token; the host needs 22.8 ms to submit "
+        "1,431 kernels, 16 µs each; a faster GPU would not help.",
+    ),
+    (
+        replace(EAGER, profile=None),
+        "The GPU computes 3.7 ms of each 22.9 ms token; the host needs 22.8 ms to submit; "
+        "a faster GPU would not help.",
+    ),
+    (GRAPH, "The host submits once per token; what is left is 0.3 µs between 1,432 kernels."),
+    (GRAPH_LATE, "The host submits once per token; the GPU waits 0.60 ms of each 4.6 ms token for it."),
+    (
+        COMPILED,
+        "The GPU computes 2.3 ms of each 3.4 ms token and idles 1.0 ms for the host, "
+        "which submits for 1.1 ms.",
+    ),
+    (
+        STREAMING,
+        "Memory bandwidth limits: streaming the weights takes 7.7 ms of each 10.9 ms token; "
+        "the host costs 0.10 ms.",
+    ),
+    (SMALL_KERNELS, "The host submits once per token; what is left is 0.6 µs between 1,432 kernels."),
+    (MOST_LAUNCHED, "The GPU limits: it computes 3.7 ms of each 4.2 ms token; the host costs 0.10 ms."),
+    (STILL_SUBMITS, "The GPU limits: it computes 2.2 ms of each 2.5 ms token; the host costs 0.24 ms."),
+    (FED, "The GPU limits: it computes 38.7 ms of each 40.0 ms token; the host costs 0.38 ms."),
+    (
+        replace(EAGER, split=None),
+        "The host needs 22.8 of each 22.9 ms to submit; the GPU's share is not measured yet.",
+    ),
+    (
+        replace(GRAPH, split=None),
+        "The host submits in 0.03 ms and waits 4.2 of each 4.2 ms; the GPU's share is not measured yet.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("current", "expected"), LIMITS)
+def test_what_limits_a_mode(current: ModeView, expected: str) -> None:
+    assert limiting_sentence(snapshot(current)) == expected
+
+
+def test_submitting_all_the_time_is_not_blamed_when_the_gpu_is_busy_anyway() -> None:
+    balanced = row("eager", 10.0, 9.8, split(0.7, 7.8, 0.5, 0.5, 0.5), 1400)
+    assert "would not help" not in limiting_sentence(snapshot(balanced))
+
+
+# --- before and beside decoding --------------------------------------------------
+
+
+@pytest.mark.parametrize("stage", ["importing", "building", "compiling", "prefill", "decoding", "stopped"])
+def test_until_tokens_flow_it_says_what_the_engine_does(stage: Stage) -> None:
+    assert limiting_sentence(snapshot(stage=stage)).endswith(": 3 s so far.")
+
+
+def test_progress_is_told_where_it_is_known() -> None:
+    loading = replace(snapshot(), stage=StageView("downloading", "", 0.4, 0))
+    assert limiting_sentence(loading) == "Downloading the model: 10 s so far, 40 % done."
+
+
+def test_a_mode_that_is_being_compiled_is_not_judged_by_its_old_tokens() -> None:
+    assert limiting_sentence(snapshot(COMPILED, stage="compiling")) == "Compiling: 3 s so far."
+
+
+def test_paused_and_failed_say_so() -> None:
+    paused = replace(snapshot(EAGER), paused=True)
+    assert limiting_sentence(paused) == "Paused for 3 s: nothing decodes, so nothing limits it."
+    failed = replace(paused, failed=EngineFailed(0, "device-side assert."))
+    assert limiting_sentence(failed) == "The engine failed 3 s ago: device-side assert."
+
+
+def test_a_long_reason_is_shortened() -> None:
+    sentence = limiting_sentence(replace(snapshot(), failed=EngineFailed(0, "word\n" * 100)))
+    assert len(sentence) <= LONGEST
+    assert sentence.endswith("word word ...")
+
+
+def test_without_a_gpu_there_is_no_gap_to_explain() -> None:
+    current = replace(
+        snapshot(row("eager", 12.3, 12.2), device="cpu"),
+        rate=Rate(81.3, 12_300_000, 12_300_000, 13_000_000, 64),
+    )
+    assert limiting_sentence(current) == (
+        "No GPU here: the CPU computes a token in 12.3 ms, 81 tok/s; no GPU waits for it."
+    )
+
+
+# --- a mode that does not pay ------------------------------------------------------
+
+
+def test_a_mode_slower_than_the_baseline_says_by_how_much_and_why() -> None:
+    slow = replace(row("graph", 4.4, 0.1, split(0.72, 3.2, 0, 0.4, 0.08), 1432), speedup=0.955)
+    base = replace(row("eager-static", 4.2, 4.1, split(0.72, 2.98, 0.2, 0.1, 0.2), 1431), current=False)
+    assert limiting_sentence(snapshot(slow, base)) == (
+        "graph is slower here than eager-static: 4.4 against 4.2 ms a token, 0.95x; "
+        "the GPU computes 0.22 ms longer."
+    )
+    assert limiting_sentence(snapshot(replace(slow, split=None), base)).endswith("ms a token, 0.95x.")
+
+
+def test_eager_with_its_own_cache_is_no_failed_optimisation() -> None:
+    assert "slower" not in limiting_sentence(snapshot(replace(row("eager", 24.0, 23.9), speedup=0.9)))
+
+
+def test_a_difference_within_the_noise_is_not_called_slower() -> None:
+    assert "slower" not in limiting_sentence(snapshot(replace(GRAPH, speedup=0.98)))
+
+
+# --- contention ----------------------------------------------------------------------
+
+WAITING = replace(row("eager-static", 41.3, 41.2, EAGER.split, 1431), run_delay_ns=round(17.6 * MS))
+CORES = (5.0, 5.0, 5.0, 97.0)
+
+
+@pytest.mark.parametrize(
+    ("cpu", "expected"),
+    [
+        (
+            CpuSample(0, CORES, engine_pct=60.0, others_pct=250.0, decode_core=3),
+            "A neighbour uses 2.5 cores: 17.6 of each 41.3 ms token go to waiting for a CPU; "
+            "decode is on core 3.",
+        ),
+        (
+            CpuSample(0, CORES, engine_pct=380.0, monitor_pct=20.0, others_pct=30.0),
+            "Our own other threads use 3.0 cores: 17.6 of each 41.3 ms token go to waiting for a CPU.",
+        ),
+        (
+            CpuSample(0, CORES, engine_pct=90.0, others_pct=10.0),
+            "The decode thread waits for a CPU in 17.6 of each 41.3 ms token; who has it is not known.",
+        ),
+        (
+            None,
+            "The decode thread waits for a CPU in 17.6 of each 41.3 ms token; who has it is not known.",
+        ),
+    ],
+)
+def test_contention_names_only_whom_the_loads_show(cpu: CpuSample | None, expected: str) -> None:
+    assert limiting_sentence(replace(snapshot(WAITING), cpu=cpu)) == expected
+
+
+def test_a_tenth_of_the_token_in_the_run_queue_is_not_yet_contention() -> None:
+    calm = replace(EAGER, run_delay_ns=round(2.29 * MS))
+    assert "computes" in limiting_sentence(snapshot(calm))
+    assert "waits for a CPU" in limiting_sentence(snapshot(replace(calm, run_delay_ns=round(2.3 * MS))))
+
+
+def test_a_mean_delay_beyond_the_median_token_is_held_against_the_mean_token() -> None:
+    spiky = replace(
+        snapshot(replace(EAGER, run_delay_ns=30 * MS)), rate=Rate(16.0, 60 * MS, 23 * MS, 400 * MS, 99)
+    )
+    assert "30.0 of each 60.0 ms token" in limiting_sentence(spiky)
+    assert "22.9 of each 22.9 ms token" in limiting_sentence(replace(spiky, rate=None))
+
+
+def test_throttling_is_told_before_run_delay() -> None:
+    quota = CgroupSample(0, quota_cores=2.0, throttled=3, throttled_ns=62 * MS, interval_ns=200 * MS)
+    assert limiting_sentence(replace(snapshot(WAITING), cgroup=quota)) == (
+        "The CPU quota of 2 cores stopped this process 3 times in the last 0.2 s, for 62.0 ms in all."
+    )
+    brief = replace(
+        snapshot(EAGER), cgroup=CgroupSample(0, throttled=1, throttled_ns=MS, interval_ns=200 * MS)
+    )
+    assert "quota" not in limiting_sentence(brief)
+
+
+# --- for every snapshot ----------------------------------------------------------------
+
+TIME = st.integers(0, 10**12)
+SPLITS = st.builds(Split, st.none() | TIME, TIME, TIME, TIME, TIME)
+ROWS = st.builds(
+    lambda spec, wall, dispatch, parts, kernels, delay, speedup: replace(
+        row(spec.name, 0, 0, parts, kernels),
+        wall_ns=wall,
+        dispatch_ns=dispatch,
+        run_delay_ns=delay,
+        speedup=speedup,
+    ),
+    st.sampled_from(MODES),
+    st.none() | TIME,
+    st.none() | TIME,
+    st.none() | SPLITS,
+    st.integers(0, 10**5),
+    st.none() | TIME,
+    st.none() | st.floats(0.01, 100),
+)
+PERCENT = st.none() | st.floats(0, 10**4)
+CPUS = st.builds(
+    lambda engine_pct, others, core: CpuSample(0, (), engine_pct, 1.0, others, decode_core=core),
+    PERCENT,
+    PERCENT,
+    st.none() | st.integers(0, 255),
+)
+
+
+@given(
+    st.lists(ROWS, max_size=2),
+    st.sampled_from(get_args(Stage)),
+    st.none() | CPUS,
+    st.none() | st.builds(CgroupSample, st.just(0), PERCENT, st.integers(0, 9), TIME, interval_ns=TIME),
+    st.sampled_from(["cpu", "cuda:0"]),
+    st.booleans(),
+)
+def test_every_sentence_is_short_ends_with_a_full_stop_and_carries_a_number(
+    rows: list[ModeView],
+    stage: Stage,
+    cpu: CpuSample | None,
+    cgroup: CgroupSample | None,
+    device: str,
+    paused: bool,
+) -> None:
+    sentence = limiting_sentence(
+        replace(snapshot(*rows, stage=stage, device=device), cpu=cpu, cgroup=cgroup, paused=paused)
+    )
+    assert len(sentence) <= LONGEST
+    assert sentence.endswith(".")
+    assert not sentence.endswith("..")
+    assert re.search(r"\d", sentence)
+    assert "None" not in sentence
+    assert "\n" not in sentence

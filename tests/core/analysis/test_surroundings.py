@@ -1,0 +1,108 @@
+"""Joining tokens with the samples around them."""
+
+import pytest
+
+from core.analysis.surroundings import Surroundings, cpu_holder
+from core.events import CgroupSample, CpuSample, GpuSample, MonitorSample, ProfileWindow, Token
+
+MS = 1_000_000
+TOKEN = Token(1000 * MS, 1020 * MS, 1021 * MS)
+
+
+def cpu(t_ms: int) -> CpuSample:
+    return CpuSample(t_ms * MS, ())
+
+
+@pytest.mark.parametrize(
+    ("times", "chosen"),
+    [
+        ((800, 1000, 1200, 1400), 1200),  # the interval that ends after the token covers it
+        ((800, 1021), 1021),
+        ((800, 1000), 1000),  # nothing later yet: the last one before
+        ((2521,), 2521),
+        ((2522,), None),  # stale
+        ((), None),
+    ],
+)
+def test_the_cpu_sample_of_a_token_is_the_one_whose_interval_holds_its_end(
+    times: tuple[int, ...], chosen: int | None
+) -> None:
+    found = Surroundings(cpu=[cpu(t) for t in times]).cpu_at(TOKEN)
+    assert (None if found is None else found.t_ns // MS) == chosen
+
+
+def test_throttling_counts_in_every_sample_that_the_token_overlaps() -> None:
+    def sample(t_ms: int, throttled_ms: int | None) -> CgroupSample:
+        throttled_ns = None if throttled_ms is None else throttled_ms * MS
+        return CgroupSample(t_ms * MS, throttled_ns=throttled_ns, interval_ns=100 * MS)
+
+    around = Surroundings(
+        cgroup=[sample(1000, 1), sample(1010, 2), sample(1100, 4), sample(1121, 8), sample(1050, None)]
+    )
+    assert around.throttled_ns(TOKEN) == (2 + 4) * MS
+
+
+def gpu(t_ms: int, reasons: int | None = 0, mhz: int | None = 1980, call_ms: int = 0) -> GpuSample:
+    return GpuSample(t_ms * MS, event_reasons=reasons, sm_mhz=mhz, call_ns=call_ms * MS)
+
+
+def calm(count: int = 6) -> list[GpuSample]:
+    return [gpu(1100 + 200 * i) for i in range(1, count)]
+
+
+@pytest.mark.parametrize(
+    ("samples", "expected"),
+    [
+        ([gpu(1100, 0x4), *calm()], "software power cap"),
+        ([gpu(1100, 0x60), *calm()], "software thermal slowdown, hardware thermal slowdown"),
+        ([gpu(1100, mhz=1410), *calm()], "SM clock 1,410 instead of 1,980 MHz"),
+        ([gpu(1100, 0x8), *calm()], ""),  # a flash of hardware slowdown
+        ([gpu(1100, 0x8), gpu(1200, 0x8), *calm()], "hardware slowdown"),
+        ([gpu(1100, 0x1 | 0x2 | 0x10), *calm()], ""),  # states, not limits
+        ([gpu(1100 + 200 * i, 0x4) for i in range(6)], ""),  # always set: explains no difference
+        ([gpu(1100, 0x4), *calm(3)], ""),  # too few to know what is usual
+        ([gpu(1100, None, None), *calm()], ""),
+        ([], ""),
+    ],
+)
+def test_only_an_unusual_clock_or_reason_counts(samples: list[GpuSample], expected: str) -> None:
+    assert Surroundings(gpu=samples).gpu_slowed(TOKEN) == expected
+
+
+def test_our_own_probes_count_for_their_overlap_and_the_longest_is_named() -> None:
+    window = ProfileWindow(1003 * MS, "graph", steps=4, accepted=True, pause_ns=900 * MS)
+    around = Surroundings(gpu=[gpu(1012, call_ms=2), gpu(1500, call_ms=100)], profiles=[window])
+    assert around.probe(TOKEN) == (5 * MS, "a profile window of 900.0 ms")
+    assert Surroundings().probe(TOKEN) == (0, "")
+
+
+def test_overlaps_never_exceed_the_token() -> None:
+    around = Surroundings(gpu=[gpu(1100, call_ms=500), gpu(1200, call_ms=500)])
+    assert around.probe(TOKEN)[0] == TOKEN.wall_ns
+
+
+def test_a_frame_overlaps_up_to_the_time_of_its_report() -> None:
+    around = Surroundings(frames=[MonitorSample(1004 * MS, 1.0, 9 * MS, None, 4.0)])
+    assert around.frame(TOKEN) == (4 * MS, "a frame of 9.0 ms")
+
+
+@pytest.mark.parametrize(
+    ("engine", "monitor", "others", "expected"),
+    [
+        (90.0, 2.0, 50.0, "neighbour"),  # shares the core evenly with us
+        (300.0, 2.0, 50.0, "own threads"),
+        (300.0, 2.0, 900.0, "neighbour"),
+        (100.0, 60.0, 0.0, "own threads"),
+        (99.0, 2.0, 20.0, None),
+        (99.0, None, None, None),  # without the others' load nobody can be named
+        (None, None, 400.0, None),
+    ],
+)
+def test_who_has_the_cpu(
+    engine: float | None, monitor: float | None, others: float | None, expected: str | None
+) -> None:
+    assert cpu_holder(CpuSample(0, (), engine_pct=engine, monitor_pct=monitor, others_pct=others)) == expected
+
+
+def test_without_a_cpu_sample_nobody_is_named() -> None:
+    assert cpu_holder(None) is None
