@@ -55,6 +55,12 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Slots of the static cache that a round gets."""
         return self.max_cache_len or self.prompt_tokens + self.new_tokens
 
+    def with_shape(self, batch: int, prompt_tokens: int) -> "Settings":
+        """The same for another batch size and prompt length; a cache too short for it grows."""
+        needed = prompt_tokens + self.new_tokens
+        length = None if self.max_cache_len is None else max(self.max_cache_len, needed)
+        return msgspec.structs.replace(self, batch=batch, prompt_tokens=prompt_tokens, max_cache_len=length)
+
     def validate(self) -> None:
         """Check what can be checked without a device.
 

@@ -20,7 +20,7 @@ from core.commands import (
     TakeProfile,
     VerifyModes,
 )
-from core.engine.errors import ModeError
+from core.engine.errors import ModeError, UnsupportedError
 from core.engine.lineup import Lineup
 from core.engine.modes import Mode
 from core.engine.outbox import Outbox
@@ -231,8 +231,13 @@ class DecodeLoop:
         self._flush()
         self._say("building", f"batch {batch}, prompt of {prompt_tokens} tokens")
         name = self._mode.name
+        try:
+            lineup = self._rebuild(batch, prompt_tokens)
+        except UnsupportedError as error:
+            self._outbox.put(ModeRefused(self._clock(), name, str(error)))
+            self._say("decoding")
+            return
         self._release()
-        lineup = self._rebuild(batch, prompt_tokens)
         self._modes, self._refused = lineup.modes, lineup.refused
         self._round = None
         self._profiled_ns.clear()

@@ -11,8 +11,6 @@ import time
 import traceback
 from collections.abc import Callable
 
-import msgspec
-
 from core.commands import AnyCommand
 from core.engine.environment import prepare_environment
 from core.engine.errors import UnsupportedError, first_line
@@ -76,7 +74,7 @@ class EngineThread(threading.Thread):
             missing = {"run_delay_ns": counters.run_delay_reason} if counters.run_delay_reason else {}
 
         def build(batch: int, prompt_tokens: int) -> Lineup:
-            shape = msgspec.structs.replace(settings, batch=batch, prompt_tokens=prompt_tokens)
+            shape = settings.with_shape(batch, prompt_tokens)
             lineup = Lineup.build(loaded, device, shape)
             self.outbox.put(lineup.describe(self.clock(), loaded, shape, missing))
             return lineup

@@ -9,20 +9,25 @@ import torch
 from core.engine.attention import GROUPED, register
 from core.engine.cache import graph_obstacle, positions, rewind
 from core.engine.errors import ModeError, first_line
-from core.engine.fx import SplitBias
 from core.engine.modes.base import Mode, Workload, decode_one_token
 from core.modes import ModeName
 
 COMPILE_CALLS = 3
 """The first call compiles; under reduce-overhead the second records and the third replays."""
 
-TUNED: dict[str, Any] = {
-    # Tunes each kernel by measurement, and lets inductor write single-row products itself.
-    "coordinate_descent_tuning": True,
-    # Kernels that do not depend on each other (q, k and v projections) share one launch.
-    "combo_kernels": True,
-    "pre_grad_custom_pass": SplitBias(),
-}
+
+def tuned_options() -> dict[str, Any]:
+    """What inductor is asked for beyond its defaults."""
+    # Importing inductor takes a second, which starting in an eager mode should not pay.
+    from core.engine.fx import SplitBias
+
+    return {
+        # Tunes each kernel by measurement, and lets inductor write single-row products itself.
+        "coordinate_descent_tuning": True,
+        # Kernels that do not depend on each other (q, k and v projections) share one launch.
+        "combo_kernels": True,
+        "pre_grad_custom_pass": SplitBias(),
+    }
 
 
 def compile_obstacle(workload: Workload) -> str | None:
@@ -84,7 +89,7 @@ class Fused(Mode):
         self.workload.use_attention(GROUPED)
 
     def prepare(self) -> None:
-        self.compiled_step = self.workload.tuned_step(lambda: compile_step(self.workload, TUNED))
+        self.compiled_step = self.workload.tuned_step(lambda: compile_step(self.workload, tuned_options()))
 
     def step(self) -> torch.Tensor:
         return self.compiled_step()

@@ -1,0 +1,188 @@
+"""CPU quota, throttling and pressure of this process's cgroup: v1, v2 and hybrid.
+
+Sources: Documentation/admin-guide/cgroup-v2.rst (``cpu.max``, ``cpu.stat``, ``cpu.pressure``),
+Documentation/scheduler/sched-bwc.rst (v1) and Documentation/accounting/psi.rst.
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.events import CgroupSample
+from core.sensors.errors import ReadingError
+from core.sensors.mounts import CgroupDir, Mount, find_cpu_cgroup, find_unified_cgroup
+from core.sensors.pacing import SECOND, Every
+
+QUOTA_EVERY_NS = 10 * SECOND
+"""Quotas seldom change (a pod resized in place), so they are not read with every sample."""
+
+_SOME_TOTAL = re.compile(r"^some .*\btotal=([0-9]+)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Throttling:
+    """Cumulative: how often, and for how long (summed over CPUs), a cgroup was held back."""
+
+    count: int
+    time_ns: int
+
+
+def quota_cores(directory: Path, version: int) -> float | None:
+    """The CPU bandwidth limit set on one cgroup, in cores; None where it has none."""
+    try:
+        if version == 2:
+            quota, period = (directory / "cpu.max").read_text().split()
+        else:
+            quota = (directory / "cpu.cfs_quota_us").read_text()
+            period = (directory / "cpu.cfs_period_us").read_text()
+        # "max" on v2 is no number and -1 on v1 no limit.
+        cores = int(quota) / int(period)
+    except (OSError, ValueError, ZeroDivisionError):
+        return None
+    return cores if cores > 0 else None
+
+
+def throttling(directory: Path, version: int) -> Throttling:
+    """Read ``cpu.stat`` of one cgroup.
+
+    Raises:
+        ReadingError: where the file or the fields are absent (root cgroup, controller off).
+    """
+    try:
+        text = (directory / "cpu.stat").read_text()
+    except OSError as error:
+        raise ReadingError(f"cpu.stat: {error.strerror}") from error
+    fields = dict(line.split(maxsplit=1) for line in text.splitlines() if " " in line.strip())
+    try:
+        if version == 2:
+            return Throttling(int(fields["nr_throttled"]), int(fields["throttled_usec"]) * 1000)
+        return Throttling(int(fields["nr_throttled"]), int(fields["throttled_time"]))
+    except (KeyError, ValueError) as error:
+        raise ReadingError("no CPU controller on this cgroup") from error
+
+
+def pressure_us(path: Path) -> int:
+    """The total of the "some" line of a PSI file: time in which any task waited, in µs.
+
+    Raises:
+        ReadingError: where PSI is not built in, switched off or unreadable.
+    """
+    try:
+        text = path.read_text()
+    except FileNotFoundError as error:
+        raise ReadingError("no PSI here") from error
+    except OSError as error:
+        raise ReadingError(f"PSI: {error.strerror}") from error
+    found = _SOME_TOTAL.search(text)
+    if found is None:
+        raise ReadingError("PSI: no total")
+    return int(found[1])
+
+
+class CgroupReader:
+    """Samples of the cgroup that this process is in, found once at creation."""
+
+    def __init__(self, root: Path, mounts: tuple[Mount, ...]) -> None:
+        self._system_psi = root / "proc/pressure/cpu"
+        self._cpu: CgroupDir | None = None
+        self._unified: CgroupDir | None = None
+        self._cpu_reason = self._unified_reason = ""
+        try:
+            self._cpu = find_cpu_cgroup(root, mounts)
+        except ReadingError as error:
+            self._cpu_reason = error.reason
+        try:
+            self._unified = find_unified_cgroup(root, mounts)
+        except ReadingError:
+            self._unified_reason = "no cgroup v2, which alone has pressure"
+        self._quota_every = Every(QUOTA_EVERY_NS)
+        self._quotas: dict[Path, float] = {}
+        self._throttling: dict[Path, Throttling] = {}
+        self._pressure: dict[str, int] = {}
+        self._sampled_ns: int | None = None
+        self._read_quotas()
+
+    @property
+    def quota(self) -> float | None:
+        """The smallest quota between this cgroup and the top, in cores."""
+        return min(self._quotas.values(), default=None)
+
+    def sample(self, now_ns: int) -> CgroupSample | None:
+        """What has happened since the last call; None at the first one.
+
+        Everything is read each time, so that one interval holds for all differences.
+        """
+        if self._quota_every.due(now_ns):
+            self._read_quotas()
+        missing: dict[str, str] = {}
+        if self.quota is None:
+            missing["quota_cores"] = "no quota" if self._cpu else self._cpu_reason
+        held = self._throttled_since(missing)
+        cgroup_us = self._pressure_since("cgroup_pressure_us", missing)
+        system_us = self._pressure_since("system_pressure_us", missing)
+        before_ns, self._sampled_ns = self._sampled_ns, now_ns
+        if before_ns is None:
+            return None
+        return CgroupSample(
+            t_ns=now_ns,
+            quota_cores=self.quota,
+            throttled=held.count if held else None,
+            throttled_ns=held.time_ns if held else None,
+            cgroup_pressure_us=cgroup_us,
+            system_pressure_us=system_us,
+            interval_ns=now_ns - before_ns,
+            missing=missing,
+        )
+
+    def _read_quotas(self) -> None:
+        levels = self._cpu.levels if self._cpu else ()
+        version = self._cpu.version if self._cpu else 2
+        found = {level: quota_cores(level, version) for level in levels}
+        self._quotas = {level: cores for level, cores in found.items() if cores is not None}
+
+    def _throttled_since(self, missing: dict[str, str]) -> Throttling | None:
+        """Throttling since the last call, summed over the levels that set a quota.
+
+        A cgroup's own counters leave out what its ancestors' quotas did, so those are read
+        as well; ancestors without a quota are not, because reading theirs makes the kernel
+        add up everything below them.
+        """
+        before, self._throttling = self._throttling, {}
+        reason = self._cpu_reason
+        for level in self._quotas or ([self._cpu.own] if self._cpu else []):
+            try:
+                self._throttling[level] = throttling(level, self._cpu.version if self._cpu else 2)
+            except ReadingError as error:
+                reason = error.reason
+        pairs = [(before[level], after) for level, after in self._throttling.items() if level in before]
+        if not pairs:
+            reason = "no earlier reading" if self._throttling else reason
+            missing.update(throttled=reason, throttled_ns=reason)
+            return None
+        # Counters may run backwards under lxcfs.
+        return Throttling(
+            sum(max(0, after.count - earlier.count) for earlier, after in pairs),
+            sum(max(0, after.time_ns - earlier.time_ns) for earlier, after in pairs),
+        )
+
+    def _pressure_since(self, name: str, missing: dict[str, str]) -> int | None:
+        before = self._pressure.pop(name, None)
+        try:
+            total = pressure_us(self._system_psi if name == "system_pressure_us" else self._own_psi())
+        except ReadingError as error:
+            missing[name] = error.reason
+            return None
+        self._pressure[name] = total
+        if before is None:
+            missing[name] = "no earlier reading"
+            return None
+        return max(0, total - before)
+
+    def _own_psi(self) -> Path:
+        if self._unified is None:
+            raise ReadingError(self._unified_reason)
+        # Only the root of the whole hierarchy lacks this file. Its pressure is the machine's,
+        # and showing the same number twice would call other containers' waiting our own.
+        if not (self._unified.own / "cgroup.type").exists():
+            raise ReadingError("in the root cgroup: the same as the machine's")
+        return self._unified.own / "cpu.pressure"

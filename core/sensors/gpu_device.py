@@ -1,0 +1,139 @@
+"""Which NVML device the engine decodes on, and what NVML says about it once.
+
+Devices are matched by UUID alone: NVML's index is not CUDA's, and may change at a reboot.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+from core.events import GpuInfo
+from core.sensors.errors import ReadingError
+from core.sensors.nvml import INVALID_ARGUMENT, NOT_FOUND, Nvml, NvmlCalls, NvmlError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class GpuDevice:
+    """A GPU or a MIG instance.
+
+    Attributes:
+        handle: NVML's handle of it.
+        board: handle of the whole GPU, which alone has clocks, power and temperature.
+        mig_instance: id of the GPU instance, None for a whole GPU.
+        uuid: as NVML writes it, with its prefix.
+    """
+
+    handle: object
+    board: object
+    mig_instance: int | None
+    uuid: str
+
+    def is_called(self, uuid: str) -> bool:
+        """Whether `uuid`, with or without prefix, names this device."""
+        return bare_uuid(self.uuid) == bare_uuid(uuid)
+
+
+def bare_uuid(uuid: str) -> str:
+    """A UUID without NVML's ``GPU-`` or ``MIG-``, which torch leaves out."""
+    return uuid.strip().lower().removeprefix("gpu-").removeprefix("mig-")
+
+
+def find_device(calls: NvmlCalls, uuid: str | None) -> GpuDevice:
+    """The device called `uuid`; without a name the only one that there is.
+
+    Raises:
+        ReadingError: where there is no such device, several and no name, or NVML fails.
+    """
+    if uuid is not None:
+        return _by_uuid(calls, bare_uuid(uuid))
+    count = calls("device count", lambda nvml: nvml.nvmlDeviceGetCount())
+    if count == 0:
+        raise ReadingError("NVML sees no GPU", for_good=True)
+    if count > 1:
+        raise ReadingError(f"{count} GPUs: the engine has not named one yet")
+    return _device(calls, calls("device handle", lambda nvml: nvml.nvmlDeviceGetHandleByIndex(0)))
+
+
+def describe(calls: NvmlCalls, device: GpuDevice, now_ns: int) -> GpuInfo:
+    """Ask once for everything that does not change; what is not told stands in `missing`."""
+    missing: dict[str, str] = {}
+    handle, board, mig = device.handle, device.board, device.mig_instance is not None
+
+    def ask(field: str, call: Callable[[Nvml], T]) -> T | None:
+        try:
+            value = calls(field, call)
+        except ReadingError as error:
+            missing[field] = f"MIG: {error.reason}" if mig else error.reason
+            return None
+        if type(value) is int and value == 0:
+            missing[field] = "NVML reports 0"
+            return None
+        return value
+
+    if mig:
+        bus_width, missing["bus_width_bits"] = None, "MIG: NVML tells the whole GPU's"
+    else:
+        bus_width = ask("bus_width_bits", lambda nvml: nvml.nvmlDeviceGetMemoryBusWidth(handle))
+    return GpuInfo(
+        t_ns=now_ns,
+        name=ask("name", lambda nvml: text(nvml.nvmlDeviceGetName(handle))),
+        uuid=device.uuid,
+        driver=ask("driver", lambda nvml: text(nvml.nvmlSystemGetDriverVersion())),
+        memory_bytes=ask(
+            "memory_bytes", lambda nvml: int(nvml.nvmlDeviceGetMemoryInfo(handle, nvml.nvmlMemory_v2).total)
+        ),
+        bus_width_bits=bus_width,
+        max_memory_mhz=ask(
+            "max_memory_mhz", lambda nvml: nvml.nvmlDeviceGetMaxClockInfo(board, nvml.NVML_CLOCK_MEM)
+        ),
+        max_sm_mhz=ask("max_sm_mhz", lambda nvml: nvml.nvmlDeviceGetMaxClockInfo(board, nvml.NVML_CLOCK_SM)),
+        power_limit_mw=ask("power_limit_mw", lambda nvml: nvml.nvmlDeviceGetEnforcedPowerLimit(board)),
+        # The link slows down when idle but keeps its lanes: the highest generation and the
+        # current width tell what the slot gives.
+        pcie_generation=ask("pcie_generation", lambda nvml: nvml.nvmlDeviceGetMaxPcieLinkGeneration(board)),
+        pcie_width=ask("pcie_width", lambda nvml: nvml.nvmlDeviceGetCurrPcieLinkWidth(board)),
+        ecc=ask("ecc", lambda nvml: bool(nvml.nvmlDeviceGetCurrentEccMode(board))),
+        missing=missing,
+    )
+
+
+def text(value: str | bytes) -> str:
+    """NVML's strings; bindings before 11.5 gave bytes."""
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
+
+
+def _by_uuid(calls: NvmlCalls, bare: str) -> GpuDevice:
+    for prefix in ("GPU-", "MIG-"):
+        try:
+            handle = calls("device handle", partial(_handle_by_uuid, prefix + bare))
+        except NvmlError as error:
+            if error.code in {NOT_FOUND, INVALID_ARGUMENT}:
+                continue
+            raise
+        device = _device(calls, handle)
+        if device.is_called(bare):
+            return device
+    raise ReadingError(f"NVML knows no device {bare}", for_good=True)
+
+
+def _handle_by_uuid(uuid: str, nvml: Nvml) -> object:
+    return nvml.nvmlDeviceGetHandleByUUID(uuid)
+
+
+def _device(calls: NvmlCalls, handle: object) -> GpuDevice:
+    uuid = text(calls("uuid", lambda nvml: nvml.nvmlDeviceGetUUID(handle)))
+    try:
+        if not calls("MIG", lambda nvml: nvml.nvmlDeviceIsMigDeviceHandle(handle)):
+            return GpuDevice(handle, handle, None, uuid)
+        instance = calls("MIG", lambda nvml: nvml.nvmlDeviceGetGpuInstanceId(handle))
+    except ReadingError:
+        return GpuDevice(handle, handle, None, uuid)
+    try:
+        board = calls("MIG", lambda nvml: nvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle(handle))
+    except ReadingError:
+        # A tenant may not be allowed to see the whole GPU; then each reading says so itself.
+        board = handle
+    return GpuDevice(handle, board, instance, uuid)

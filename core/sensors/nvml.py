@@ -1,0 +1,154 @@
+"""NVML as the sensors see it: the functions they call, its errors in words, and retries.
+
+The library comes in as an object behind the `Nvml` protocol, so nothing here imports it.
+Error numbers are those of nvml.h (``nvmlReturn_t``), which are part of the ABI.
+"""
+# ruff: noqa: N802, N815 - the names are NVML's own
+
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+from core.sensors.errors import ReadingError
+from core.sensors.pacing import SECOND
+
+T = TypeVar("T")
+
+NOT_SUPPORTED, INVALID_ARGUMENT, NOT_FOUND = 3, 2, 6
+
+_FOR_GOOD = {
+    NOT_SUPPORTED: "not supported by this GPU",
+    9: "NVIDIA driver not loaded",
+    12: "no NVIDIA driver: NVML shared library not found",
+    13: "driver too old for this reading",
+    18: "NVML library and driver differ in version (updated without a reboot?)",
+    25: "driver too old for this reading",
+    26: "dropped by this driver",
+}
+"""Asking again cannot help; all other errors are tried again later."""
+
+_FIRST_RETRY_NS = 1 * SECOND
+_LONGEST_RETRY_NS = 30 * SECOND
+
+
+class Nvml(Protocol):
+    """The part of ``pynvml`` (nvidia-ml-py) that is used here. Handles are opaque."""
+
+    NVMLError: type[Exception]
+    NVML_CLOCK_SM: int
+    NVML_CLOCK_MEM: int
+    NVML_TEMPERATURE_GPU: int
+    nvmlMemory_v2: int
+    NVML_GPM_METRICS_GET_VERSION: int
+    c_nvmlGpmMetricsGet_t: Callable[[], Any]
+
+    def nvmlInit(self) -> object: ...
+    def nvmlShutdown(self) -> object: ...
+    def nvmlSystemGetDriverVersion(self) -> str | bytes: ...
+    def nvmlDeviceGetCount(self) -> int: ...
+    def nvmlDeviceGetHandleByIndex(self, index: int) -> object: ...
+    def nvmlDeviceGetHandleByUUID(self, uuid: str) -> object: ...
+    def nvmlDeviceGetUUID(self, handle: object) -> str | bytes: ...
+    def nvmlDeviceGetName(self, handle: object) -> str | bytes: ...
+    def nvmlDeviceIsMigDeviceHandle(self, handle: object) -> object: ...
+    def nvmlDeviceGetDeviceHandleFromMigDeviceHandle(self, handle: object) -> object: ...
+    def nvmlDeviceGetGpuInstanceId(self, handle: object) -> int: ...
+    def nvmlDeviceGetMemoryBusWidth(self, handle: object) -> int: ...
+    def nvmlDeviceGetMaxClockInfo(self, handle: object, clock: int) -> int: ...
+    def nvmlDeviceGetEnforcedPowerLimit(self, handle: object) -> int: ...
+    def nvmlDeviceGetMaxPcieLinkGeneration(self, handle: object) -> int: ...
+    def nvmlDeviceGetCurrPcieLinkWidth(self, handle: object) -> int: ...
+    def nvmlDeviceGetCurrentEccMode(self, handle: object) -> int: ...
+    def nvmlDeviceGetMemoryInfo(self, handle: object, version: int) -> Any: ...
+    def nvmlDeviceGetUtilizationRates(self, handle: object) -> Any: ...
+    def nvmlDeviceGetPowerUsage(self, handle: object) -> int: ...
+    def nvmlDeviceGetClockInfo(self, handle: object, clock: int) -> int: ...
+    def nvmlDeviceGetCurrentClocksEventReasons(self, handle: object) -> int: ...
+    def nvmlDeviceGetCurrentClocksThrottleReasons(self, handle: object) -> int: ...
+    def nvmlDeviceGetTemperatureV(self, handle: object, sensor: int) -> int: ...
+    def nvmlDeviceGetTemperature(self, handle: object, sensor: int) -> int: ...
+    def nvmlGpmQueryDeviceSupport(self, handle: object) -> Any: ...
+    def nvmlGpmSampleAlloc(self) -> object: ...
+    def nvmlGpmSampleFree(self, sample: object) -> object: ...
+    def nvmlGpmSampleGet(self, handle: object, sample: object) -> object: ...
+    def nvmlGpmMigSampleGet(self, handle: object, instance: int, sample: object) -> object: ...
+    def nvmlGpmMetricsGet(self, metrics: Any) -> object: ...
+
+
+class NvmlError(ReadingError):
+    """NVML answered with an error; `code` is its number."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(_FOR_GOOD.get(code, f"NVML {text}"), for_good=code in _FOR_GOOD)
+        self.code = code
+
+
+class NvmlCalls:
+    """Every call to NVML goes through here: timed, its errors in words, and seen to hang.
+
+    Attributes:
+        spent_ns: time spent in NVML so far.
+        pending: what is being called and since when, for a watcher on another thread; None
+            between calls.
+    """
+
+    def __init__(self, nvml: Nvml, clock: Callable[[], int]) -> None:
+        self._nvml = nvml
+        self._clock = clock
+        self.spent_ns = 0
+        self.pending: tuple[str, int] | None = None
+
+    def __call__(self, what: str, call: Callable[[Nvml], T]) -> T:
+        """Run `call` on the library.
+
+        Raises:
+            NvmlError: where NVML answers with an error.
+            ReadingError: where the Python bindings lack the function.
+        """
+        started_ns = self._clock()
+        self.pending = (what, started_ns)
+        try:
+            return call(self._nvml)
+        except AttributeError as error:
+            raise ReadingError(f"this nvidia-ml-py has no {error.name}", for_good=True) from error
+        except self._nvml.NVMLError as error:
+            raise NvmlError(getattr(error, "value", -1), str(error)) from error
+        finally:
+            self.pending = None
+            self.spent_ns += self._clock() - started_ns
+
+
+class Retry:
+    """Whether something that may fail should be tried now, and why it is missing meanwhile.
+
+    A failure for good ends all attempts. After any other one the next attempt waits 1 s, 2 s,
+    4 s and so on up to 30 s, and the reason tells the age of the last success.
+    """
+
+    def __init__(self) -> None:
+        self.dead = False
+        self._reason = ""
+        self._fresh_ns: int | None = None
+        self._retry_ns = 0
+        self._pause_ns = 0
+
+    def ready(self, now_ns: int) -> bool:
+        """Whether an attempt is due."""
+        return not self.dead and now_ns >= self._retry_ns
+
+    def worked(self, now_ns: int) -> None:
+        """The attempt at `now_ns` succeeded."""
+        self._reason, self._fresh_ns, self._retry_ns, self._pause_ns = "", now_ns, 0, 0
+
+    def failed(self, now_ns: int, error: ReadingError) -> None:
+        """The attempt at `now_ns` failed."""
+        self.dead, self._reason = error.for_good, error.reason
+        if self._fresh_ns is None:
+            self._fresh_ns = now_ns
+        self._pause_ns = min(max(_FIRST_RETRY_NS, 2 * self._pause_ns), _LONGEST_RETRY_NS)
+        self._retry_ns = now_ns + self._pause_ns
+
+    def reason(self, now_ns: int) -> str:
+        """Why there is no value now; empty where the last attempt succeeded."""
+        if not self._reason or self.dead:
+            return self._reason
+        return f"stale {(now_ns - (self._fresh_ns or 0)) // SECOND} s: {self._reason}"

@@ -1,0 +1,153 @@
+"""Runs the sensors: one thread for the host, one for NVML, each paced by deadlines.
+
+NVML has a thread to itself because its calls may hang in the driver; the host's thread then
+goes on and tells how stale the GPU's readings are.
+"""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from core.events import CpuSample, GpuSample, HostInfo, SensorEvent
+from core.sensors.cgroup import CgroupReader
+from core.sensors.cpu import CPU_FIELDS, CpuCounters, CpuReader, PsutilCounters
+from core.sensors.gpu import GpuReader, load_nvml, no_gpu
+from core.sensors.host import read_host
+from core.sensors.mounts import read_mounts
+from core.sensors.nvml import Nvml
+from core.sensors.pacing import MS, SECOND, Every
+
+PERIOD_NS = 250 * MS
+STALE_EVERY_NS = 1 * SECOND
+
+_log = logging.getLogger(__name__)
+
+
+class Reader(Protocol):
+    """What a sensor thread runs."""
+
+    def tick(self, now_ns: int) -> Sequence[SensorEvent]:
+        """Read what is due and say it."""
+
+    def broken(self, now_ns: int, reason: str) -> Sequence[SensorEvent]:
+        """What to say when `tick` has failed unexpectedly."""
+
+    def close(self) -> None:
+        """Give back what was taken; nothing is called afterwards."""
+
+
+class HostReader:
+    """The host's events: its description first, then CPU and cgroup samples at each tick."""
+
+    def __init__(
+        self, root: Path, counters: CpuCounters, stale_gpu: Callable[[int], GpuSample | None]
+    ) -> None:
+        self._root = root
+        self._mounts = read_mounts(root)
+        self._cgroup = CgroupReader(root, self._mounts)
+        self._described = False
+        self._stale_gpu = stale_gpu
+        self._stale_every = Every(STALE_EVERY_NS)
+        self.cpu = CpuReader(root, counters)
+
+    def tick(self, now_ns: int) -> list[SensorEvent]:
+        """See `Reader`."""
+        events: list[SensorEvent | None] = []
+        if not self._described:
+            self._described = True
+            events.append(self._describe(now_ns))
+        events.append(self.cpu.sample(now_ns))
+        events.append(self._cgroup.sample(now_ns))
+        if self._stale_every.due(now_ns):
+            events.append(self._stale_gpu(now_ns))
+        return [event for event in events if event is not None]
+
+    def broken(self, now_ns: int, reason: str) -> list[SensorEvent]:
+        """See `Reader`."""
+        return [CpuSample(t_ns=now_ns, core_pct=(), missing=dict.fromkeys(CPU_FIELDS, reason))]
+
+    def close(self) -> None:
+        """See `Reader`."""
+
+    def _describe(self, now_ns: int) -> HostInfo:
+        affinity = os.sched_getaffinity(0)
+        return read_host(self._root, self._mounts, affinity, self._cgroup.quota, now_ns)
+
+
+class Sampler:
+    """The app's sensors. `emit` is called from two threads and must stand that.
+
+    Args:
+        emit: takes each event; it must not block for long.
+        root: where ``proc`` and ``sys`` are found.
+        nvml: the NVML bindings; None imports the real ones.
+        clock: monotonic nanoseconds, the `t_ns` of all events.
+        nvml_enabled: False leaves NVML alone altogether.
+        counters: cumulative CPU times; None reads them with psutil.
+    """
+
+    def __init__(
+        self,
+        emit: Callable[[SensorEvent], None],
+        *,
+        root: Path = Path("/"),
+        nvml: Nvml | None = None,
+        clock: Callable[[], int] = time.perf_counter_ns,
+        nvml_enabled: bool = True,
+        counters: CpuCounters | None = None,
+    ) -> None:
+        self._emit = emit
+        self._clock = clock
+        self._gpu = GpuReader(load_nvml if nvml is None else lambda: nvml, clock)
+        self._host = HostReader(root, counters or PsutilCounters(), self._gpu.stale_sample)
+        self._nvml_enabled = nvml_enabled
+        self._stopping = threading.Event()
+        self._threads: list[threading.Thread] = []
+
+    def start(self) -> None:
+        """Begin to emit events; the host's description comes first, within milliseconds."""
+        readers: list[tuple[str, Reader]] = [("host-sensors", self._host)]
+        if self._nvml_enabled:
+            readers.append(("nvml", self._gpu))
+        else:
+            self._emit(no_gpu(self._clock(), "NVML is switched off"))
+        for name, reader in readers:
+            thread = threading.Thread(target=self._run, args=(reader,), name=name, daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def watch_engine(self, pid: int, tid: int, device_uuid: str | None) -> None:
+        """Follow this engine process, its decode thread and its device from now on."""
+        self._host.cpu.watch_engine(pid, tid)
+        self._gpu.select(device_uuid)
+
+    def set_paused(self, paused: bool) -> None:
+        """Stop all NVML calls, or go on: the way to see what they cost."""
+        self._gpu.set_paused(paused)
+
+    def stop(self, timeout_s: float = 2.0) -> None:
+        """End both threads, waiting no longer than this; one that hangs in NVML is left behind."""
+        self._stopping.set()
+        deadline = time.monotonic() + timeout_s
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        self._threads = [thread for thread in self._threads if thread.is_alive()]
+
+    def _run(self, reader: Reader) -> None:
+        every = Every(PERIOD_NS)
+        try:
+            while not self._stopping.wait(every.wait_ns(self._clock()) / SECOND):
+                now_ns = self._clock()
+                if every.due(now_ns):
+                    for event in reader.tick(now_ns):
+                        self._emit(event)
+        except Exception as error:  # noqa: BLE001 - the panel must show that its sensor is gone
+            _log.exception("a sensor stopped")
+            for event in reader.broken(self._clock(), f"sensor failed: {type(error).__name__}: {error}"):
+                self._emit(event)
+        finally:
+            reader.close()

@@ -1,0 +1,120 @@
+"""A tiny real model on the CPU, and a decode loop that obeys a script instead of a user."""
+
+import queue
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+import torch
+
+from core.commands import AnyCommand, Stop
+from core.engine.device import Device, choose_device
+from core.engine.lineup import Lineup
+from core.engine.loop import DecodeLoop
+from core.engine.model import LoadedModel, load_model
+from core.engine.outbox import Outbox
+from core.events import AnyEvent
+from core.modes import ModeName
+from core.settings import Settings
+
+SETTINGS = Settings(prompt_tokens=12, new_tokens=10, device="cpu")
+
+
+@pytest.fixture(autouse=True)
+def without_gradients():
+    """The worker switches gradients off for its thread; tests stand in for it."""
+    with torch.no_grad():
+        yield
+
+
+@pytest.fixture(scope="session")
+def device() -> Device:
+    return choose_device("cpu")
+
+
+@pytest.fixture(scope="session")
+def loaded(device: Device) -> LoadedModel:
+    return load_model(None, device, lambda *_: None)
+
+
+class Script:
+    """A command queue that hands out each command before the given number of looks at it.
+
+    The loop looks once per token, so ``{5: [SetMode("eager")]}`` comes after the fifth token.
+    `Stop` follows at `stop_at`.
+    """
+
+    def __init__(self, commands: dict[int, list[AnyCommand]], stop_at: int) -> None:
+        self._due = {**commands, stop_at: [*commands.get(stop_at, []), Stop()]}
+        self._looks = 0
+        self._ready: list[AnyCommand] = []
+        self._served = False
+
+    def empty(self) -> bool:
+        if self._ready:
+            return False
+        if self._served:
+            # The look that ends the serving of commands belongs to the same token.
+            self._served = False
+            return True
+        self._looks += 1
+        self._ready.extend(self._due.pop(self._looks, []))
+        return not self._ready
+
+    def get(self) -> AnyCommand:
+        if self._ready:
+            self._served = True
+            return self._ready.pop(0)
+        raise queue.Empty
+
+
+class Clock:
+    """Time that advances by `tick_ns` with every look at it."""
+
+    def __init__(self, tick_ns: int = 1_000_000) -> None:
+        self.now_ns = 0
+        self.tick_ns = tick_ns
+
+    def __call__(self) -> int:
+        self.now_ns += self.tick_ns
+        return self.now_ns
+
+
+@dataclass
+class Ran:
+    """What a scripted loop said."""
+
+    events: list[AnyEvent] = field(default_factory=list)
+
+    def of(self, kind: type) -> list:
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+@pytest.fixture
+def run_loop(loaded: LoadedModel, device: Device) -> Callable[..., Ran]:
+    def run(
+        commands: dict[int, list[AnyCommand]] | None = None,
+        *,
+        stop_at: int,
+        first_mode: ModeName = "eager-static",
+        clock: Clock | None = None,
+    ) -> Ran:
+        clock = clock or Clock()
+        outbox = Outbox(clock)
+
+        def rebuild(batch: int, prompt_tokens: int) -> Lineup:
+            return Lineup.build(loaded, device, SETTINGS.with_shape(batch, prompt_tokens))
+
+        DecodeLoop(
+            Lineup.build(loaded, device, SETTINGS),
+            rebuild,
+            first_mode=first_mode,
+            new_tokens=SETTINGS.new_tokens,
+            outbox=outbox,
+            commands=Script(commands or {}, stop_at),  # type: ignore[arg-type]
+            clock=clock,
+            counters=None,
+        ).run()
+        return Ran(outbox.drain())
+
+    return run

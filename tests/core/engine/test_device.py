@@ -1,0 +1,37 @@
+"""Choosing a device on a machine without a GPU."""
+
+import pytest
+import torch
+
+from core.engine.bandwidth import measure_bandwidth
+from core.engine.device import choose_device
+from core.engine.errors import UnsupportedError
+from core.engine.model import make_prompt
+from core.engine.modes import MODE_CLASSES, Workload
+
+pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
+
+
+def test_auto_falls_back_to_the_cpu():
+    device = choose_device("auto")
+    assert (device.torch.type, device.uuid, device.is_cuda) == ("cpu", None, False)
+
+
+@pytest.mark.parametrize("text", ["cuda", "cuda:1"])
+def test_cuda_by_name_says_what_was_looked_for_and_what_would_help(text):
+    with pytest.raises(UnsupportedError, match=f"--device {text}: torch .*CUDA") as caught:
+        choose_device(text)
+    assert "--device cpu" in caught.value.hint
+
+
+def test_bandwidth_is_missing_with_its_reason_and_never_zero():
+    measured = measure_bandwidth(choose_device("cpu"), lambda: 5)
+    assert measured.copy_bytes_per_s is None
+    assert measured.missing == {"copy_bytes_per_s": "needs CUDA", "read_bytes_per_s": "needs CUDA"}
+
+
+def test_only_the_eager_modes_run_without_cuda(loaded, device):
+    workload = Workload.build(loaded.model, device, make_prompt(loaded, device, 4, 1), 16)
+    obstacles = {name: mode.obstacle(workload) for name, mode in MODE_CLASSES.items()}
+    assert {name for name, reason in obstacles.items() if reason is None} == {"eager", "eager-static"}
+    assert set(obstacles.values()) == {None, "needs CUDA"}

@@ -1,0 +1,120 @@
+"""The decode loop: rounds, batches, modes and commands, over a real tiny model."""
+
+from itertools import pairwise
+
+import pytest
+
+from core.commands import RestartRound, SetMode, SetPaused, SetShape, Stop, TakeProfile, VerifyModes
+from core.engine.loop import WARM_UP_TOKENS
+from core.events import (
+    EngineStage,
+    ModeEntered,
+    ModeRefused,
+    ProfileWindow,
+    RoundStarted,
+    TokenBatch,
+    Verified,
+)
+
+
+def positions(batches):
+    """(round, index within the round) of every token, in the order said."""
+    return [(b.round, b.first + i) for b in batches for i in range(len(b.tokens))]
+
+
+def test_every_token_of_every_round_is_reported_once_and_in_order(run_loop):
+    ran = run_loop(stop_at=25)
+    expected = [(1 + n // 10, n % 10) for n in range(25)]
+    assert positions(ran.of(TokenBatch)) == expected
+    assert [r.round for r in ran.of(RoundStarted)] == [1, 2, 3]
+    assert {r.position for r in ran.of(RoundStarted)} == {12}
+
+
+def test_the_first_tokens_after_a_change_of_mode_are_marked_as_warm_up(run_loop):
+    ran = run_loop({8: [SetMode("eager")]}, stop_at=16)
+    warm = [b for b in ran.of(TokenBatch) if b.excluded == "warm-up"]
+    assert [(b.mode, len(b.tokens)) for b in warm] == [
+        ("eager-static", WARM_UP_TOKENS),
+        ("eager", WARM_UP_TOKENS),
+    ]
+    counted = [b for b in ran.of(TokenBatch) if b.excluded is None]
+    assert sum(len(b.tokens) for b in counted) == 16 - 2 * WARM_UP_TOKENS
+
+
+def test_token_times_are_ordered_and_do_not_overlap(run_loop):
+    tokens = [t for b in run_loop(stop_at=20).of(TokenBatch) for t in b.tokens]
+    for token in tokens:
+        assert token.start_ns < token.dispatched_ns < token.done_ns
+        assert token.wall_ns == token.dispatch_ns + token.wait_ns
+    assert all(a.done_ns < b.start_ns for a, b in pairwise(tokens))
+
+
+def test_a_change_of_cache_begins_a_new_round(run_loop):
+    ran = run_loop({4: [SetMode("eager")]}, stop_at=8)
+    assert [(r.round, r.mode) for r in ran.of(RoundStarted)] == [(1, "eager-static"), (2, "eager")]
+
+
+def test_coming_back_to_a_prepared_mode_with_the_same_cache_goes_on_with_the_round(run_loop):
+    ran = run_loop({4: [SetMode("eager-static")]}, stop_at=8)
+    assert [r.round for r in ran.of(RoundStarted)] == [1]
+    assert [m.setup_ns > 0 for m in ran.of(ModeEntered)] == [True, False]
+
+
+def test_a_mode_that_needs_cuda_is_refused_with_its_reason_and_decoding_goes_on(run_loop):
+    ran = run_loop({5: [SetMode("graph")]}, stop_at=12)
+    assert [(r.mode, r.reason) for r in ran.of(ModeRefused)] == [("graph", "needs CUDA")]
+    assert len(positions(ran.of(TokenBatch))) == 12
+    assert {b.mode for b in ran.of(TokenBatch)} == {"eager-static"}
+
+
+def test_restart_begins_the_round_again_without_losing_tokens(run_loop):
+    ran = run_loop({4: [RestartRound()]}, stop_at=6)
+    assert positions(ran.of(TokenBatch)) == [(1, 0), (1, 1), (1, 2), (1, 3), (2, 0), (2, 1)]
+
+
+def test_pause_is_said_and_ended_by_the_next_command(run_loop):
+    ran = run_loop({4: [SetPaused(True), SetPaused(False)]}, stop_at=8)
+    stages = [e.stage for e in ran.of(EngineStage)]
+    assert stages[-2:] == ["paused", "decoding"]
+    assert len(positions(ran.of(TokenBatch))) == 8
+
+
+def test_stop_during_a_pause_ends_the_loop(run_loop):
+    ran = run_loop({4: [SetPaused(True), Stop()]}, stop_at=1000)
+    assert len(positions(ran.of(TokenBatch))) == 4
+
+
+def test_another_shape_rebuilds_the_modes_and_decodes_on(run_loop):
+    ran = run_loop({4: [SetShape(3, 20)]}, stop_at=9)
+    assert [(r.round, r.position) for r in ran.of(RoundStarted)] == [(1, 12), (2, 20)]
+    assert len(positions(ran.of(TokenBatch))) == 9
+
+
+def test_without_cuda_a_profile_is_refused_with_its_reason(run_loop):
+    (window,) = run_loop({4: [TakeProfile()]}, stop_at=6).of(ProfileWindow)
+    assert not window.accepted
+    assert window.reason == "profile windows need CUDA"
+
+
+def test_verification_compares_the_current_mode_with_the_baseline(run_loop):
+    ran = run_loop({4: [SetMode("eager"), VerifyModes()]}, stop_at=8)
+    (verified,) = ran.of(Verified)
+    assert (verified.mode, verified.steps, verified.agree) == ("eager", 10, 10)
+    assert not verified.flagged
+    assert len(positions(ran.of(TokenBatch))) == 8
+
+
+@pytest.mark.parametrize("tick_ns", [1_000, 10_000_000, 100_000_000])
+def test_a_batch_leaves_when_its_oldest_token_is_50_ms_old(run_loop, tick_ns):
+    from tests.core.engine.conftest import Clock
+
+    batches = run_loop(stop_at=9, clock=Clock(tick_ns)).of(TokenBatch)
+    counted = [b for b in batches if b.excluded is None]
+    spans = [b.tokens[-1].done_ns - b.tokens[0].start_ns for b in counted]
+    if tick_ns < 1_000_000:
+        assert len(counted) == 1
+    else:
+        assert all(span >= 50_000_000 for span in spans[:-1])
+        assert all(
+            len(b.tokens) == 1 or b.tokens[-2].done_ns - b.tokens[0].start_ns < 50_000_000 for b in counted
+        )

@@ -1,0 +1,60 @@
+"""Sorting a profiler's raw events: markers cut off the head, kinds are told apart."""
+
+from dataclasses import dataclass
+
+import torch
+
+from core.engine.profile import read_records
+
+
+@dataclass
+class Raw:
+    """A raw kineto event, as far as it is read."""
+
+    text: str
+    start: int
+    duration: int
+    on_device: bool = True
+    correlation: int = 1
+
+    def name(self) -> str:
+        return self.text
+
+    def start_ns(self) -> int:
+        return self.start
+
+    def duration_ns(self) -> int:
+        return self.duration
+
+    def correlation_id(self) -> int:
+        return self.correlation
+
+    def device_type(self):
+        kinds = torch.autograd.DeviceType
+        return kinds.CUDA if self.on_device else kinds.CPU
+
+
+MARKER = "at::cuda::spin_kernel(long)"
+
+
+def test_records_before_the_last_marker_belong_to_nobody():
+    events = [Raw("early", 0, 5), Raw(MARKER, 10, 5), Raw(MARKER, 20, 5), Raw("gemv", 30, 7, correlation=9)]
+    device, _ = read_records(events)
+    assert [(r.name, r.start_ns, r.end_ns, r.correlation) for r in device] == [("gemv", 30, 37, 9)]
+
+
+def test_without_any_marker_the_head_was_lost_and_nothing_is_believed():
+    assert read_records([Raw("gemv", 30, 7), Raw("cudaLaunchKernel", 20, 4, on_device=False)]) == ([], [])
+
+
+def test_copies_fills_kernels_and_launch_calls_are_told_apart():
+    events = [
+        Raw(MARKER, 0, 1),
+        Raw("Memcpy DtoD (Device -> Device)", 10, 1),
+        Raw("Memset (Device)", 20, 1),
+        Raw("gemv", 30, 1),
+        Raw("cudaGraphLaunch", 5, 4, on_device=False, correlation=3),
+    ]
+    device, launches = read_records(events)
+    assert [r.kind for r in device] == ["copy", "fill", "kernel"]
+    assert [(c.start_ns, c.end_ns, c.correlation) for c in launches] == [(5, 9, 3)]

@@ -1,0 +1,78 @@
+"""Verification must pass what is equal and catch what is broken."""
+
+import pytest
+import torch
+
+from core.engine.attention import GROUPED, register
+from core.engine.cache import positions, rewind
+from core.engine.model import make_prompt
+from core.engine.modes import Workload
+from core.engine.modes.eager import Eager, EagerStatic
+from core.engine.verify import Verifier
+
+STEPS = 16
+
+
+@pytest.fixture
+def workload(loaded, device):
+    return Workload.build(loaded.model, device, make_prompt(loaded, device, 12, 2), 12 + STEPS)
+
+
+@pytest.fixture
+def verifier(workload):
+    return Verifier(EagerStatic(workload), STEPS)
+
+
+class FrozenPosition(EagerStatic):
+    """What a capture looks like that has the position built in: every step writes to one slot."""
+
+    def step(self) -> torch.Tensor:
+        before = positions(self.workload.static)
+        logits = super().step()
+        rewind(self.workload.static, before)
+        return logits
+
+
+class Grouped(EagerStatic):
+    def enter(self) -> None:
+        register()
+        self.workload.use_attention(GROUPED)
+
+
+def test_the_dynamic_cache_decodes_the_same_tokens(workload, verifier):
+    verified = verifier.verify(Eager(workload))
+    assert (verified.agree, verified.steps) == (STEPS, STEPS)
+    assert not verified.flagged
+
+
+def test_grouped_attention_decodes_the_same_tokens(workload, verifier):
+    verified = verifier.verify(Grouped(workload))
+    assert verified.agree == STEPS
+    assert not verified.flagged
+
+
+def test_a_frozen_position_is_flagged(workload, verifier):
+    verified = verifier.verify(FrozenPosition(workload))
+    assert verified.flagged
+    assert verified.logit_diff > 10 * verified.noise_diff
+
+
+def test_logits_that_are_not_numbers_are_flagged(workload, verifier):
+    class Broken(EagerStatic):
+        def step(self) -> torch.Tensor:
+            return super().step() * float("nan")
+
+    assert verifier.verify(Broken(workload)).flagged
+
+
+def test_rewinding_gives_the_same_logits_again(workload):
+    mode = EagerStatic(workload)
+    mode.enter()
+    mode.prefill()
+    saved, token = positions(workload.static), workload.token.clone()
+    first = [mode.step().clone() for _ in range(3)]
+    rewind(workload.static, saved)
+    workload.token.copy_(token)
+    again = [mode.step().clone() for _ in range(3)]
+    for a, b in zip(first, again, strict=True):
+        torch.testing.assert_close(a, b)

@@ -1,0 +1,98 @@
+"""Errors in words, retries, and calls that are timed and seen to hang."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.sensors.errors import ReadingError
+from core.sensors.nvml import NvmlCalls, NvmlError, Retry
+from core.sensors.pacing import SECOND
+from tests.core.sensors.fake_nvml import (
+    FUNCTION_NOT_FOUND,
+    GPU_IS_LOST,
+    IN_USE,
+    LIBRARY_NOT_FOUND,
+    NO_PERMISSION,
+    NOT_SUPPORTED,
+    UNKNOWN,
+    VERSION_MISMATCH,
+    FakeGpu,
+    FakeNvml,
+)
+
+LOST = NvmlError(GPU_IS_LOST, "GPU is lost")
+
+
+@pytest.mark.parametrize("code", [NOT_SUPPORTED, LIBRARY_NOT_FOUND, FUNCTION_NOT_FOUND, VERSION_MISMATCH, 9])
+def test_errors_that_asking_again_cannot_help(code: int) -> None:
+    error = NvmlError(code, "whatever")
+    assert error.for_good
+    assert "whatever" not in error.reason
+
+
+@pytest.mark.parametrize("code", [UNKNOWN, GPU_IS_LOST, 16, NO_PERMISSION, IN_USE, 10])
+def test_errors_that_may_pass(code: int) -> None:
+    error = NvmlError(code, "Some Error")
+    assert not error.for_good
+    assert error.reason == "NVML Some Error"
+
+
+def test_calls_are_timed_and_visible_while_they_last() -> None:
+    nvml = FakeNvml(FakeGpu(), cost_ns=700)
+    calls = NvmlCalls(nvml, nvml.clock)
+    seen: list[object] = []
+    nvml.during = lambda name: seen.append(calls.pending)
+    calls("start", lambda lib: lib.nvmlInit())
+    assert calls("count", lambda lib: lib.nvmlDeviceGetCount()) == 1
+    assert seen == [("start", 0), ("count", 700)]
+    assert calls.pending is None
+    assert calls.spent_ns == 1400
+
+
+def test_a_failed_call_is_timed_and_no_longer_pending() -> None:
+    nvml = FakeNvml(cost_ns=50)
+    nvml.errors["nvmlInit"] = UNKNOWN
+    calls = NvmlCalls(nvml, nvml.clock)
+    with pytest.raises(NvmlError, match="NVML Unknown Error"):
+        calls("start", lambda lib: lib.nvmlInit())
+    assert (calls.pending, calls.spent_ns) == (None, 50)
+
+
+def test_bindings_without_a_function_are_too_old() -> None:
+    nvml = FakeNvml()
+    calls = NvmlCalls(nvml, nvml.clock)
+    with pytest.raises(ReadingError, match="this nvidia-ml-py has no nvmlNewThing") as caught:
+        calls("new", lambda lib: lib.nvmlNewThing())  # type: ignore[attr-defined]
+    assert caught.value.for_good
+
+
+def test_retry_backs_off_and_tells_the_age_of_the_last_success() -> None:
+    retry = Retry()
+    retry.worked(10 * SECOND)
+    attempts = []
+    for now in range(11, 111):
+        if retry.ready(now * SECOND):
+            attempts.append(now)
+            retry.failed(now * SECOND, LOST)
+    assert attempts == [11, 12, 14, 18, 26, 42, 72, 102]
+    assert retry.reason(22 * SECOND) == "stale 12 s: NVML GPU is lost"
+    retry.worked(130 * SECOND)
+    assert retry.reason(131 * SECOND) == ""
+    retry.failed(140 * SECOND, LOST)
+    assert not retry.ready(140 * SECOND + 1)
+    assert retry.ready(141 * SECOND)
+
+
+def test_retry_that_never_worked_counts_from_its_first_failure() -> None:
+    retry = Retry()
+    retry.failed(5 * SECOND, LOST)
+    retry.failed(6 * SECOND, LOST)
+    assert retry.reason(9 * SECOND) == "stale 4 s: NVML GPU is lost"
+
+
+@given(st.integers(0, 10**18))
+def test_nothing_is_tried_again_after_a_failure_for_good(now_ns: int) -> None:
+    retry = Retry()
+    retry.failed(0, NvmlError(NOT_SUPPORTED, "Not Supported"))
+    assert not retry.ready(now_ns)
+    assert retry.reason(now_ns) == "not supported by this GPU"
