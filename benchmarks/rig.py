@@ -1,0 +1,76 @@
+"""An engine under test with the app's own sensors around it, everything kept as events."""
+
+import subprocess
+import sys
+import time
+from multiprocessing import Pipe
+from pathlib import Path
+
+import msgspec
+
+from benchmarks.faults import Span
+from core.events import AnyEvent, EngineEvent, EngineFailed, EngineReady, TokenBatch
+from core.sensors.sampler import Sampler
+from core.settings import Settings
+
+
+class Rig:
+    """The engine under test with its sensors; everything that they say is in `events`."""
+
+    def __init__(self, engine: str, settings: Settings, root: Path, nvml: bool) -> None:
+        self.events: list[AnyEvent] = []
+        self._ours, theirs = Pipe()
+        command = [sys.executable, "-m", "benchmarks.victim", str(theirs.fileno())]
+        self._process = subprocess.Popen(
+            [*command, msgspec.json.encode(settings).decode(), engine],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            pass_fds=(theirs.fileno(),),
+            start_new_session=True,
+            text=True,
+        )
+        theirs.close()
+        self._decoder = msgspec.msgpack.Decoder(EngineEvent)
+        self._sampler = Sampler(self.events.append, root=root, nvml_enabled=nvml)
+        self.pid = self.tid = 0
+
+    def start(self) -> None:
+        self._sampler.start()
+        while not self.pid:
+            for event in self.pump(1.0):
+                if isinstance(event, EngineFailed):
+                    raise RuntimeError(event.reason)
+                if isinstance(event, EngineReady):
+                    self.pid, self.tid = event.pid, event.tid
+                    self._sampler.watch_engine(event.pid, event.tid, event.device_uuid)
+
+    def pump(self, seconds: float) -> list[EngineEvent]:
+        """Take what the engine says for this long."""
+        end = time.monotonic() + seconds
+        taken: list[EngineEvent] = []
+        while (left := end - time.monotonic()) > 0:
+            if self._ours.poll(left):
+                taken.append(self._decoder.decode(self._ours.recv_bytes()))
+                self.events.append(taken[-1])
+        return taken
+
+    def pump_tokens(self, tokens: int) -> None:
+        while tokens > 0:
+            for event in self.pump(0.1):
+                if isinstance(event, TokenBatch) and event.excluded is None:
+                    tokens -= len(event.tokens)
+
+    def order(self, line: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(line + "\n")
+        self._process.stdin.flush()
+
+    def answer(self) -> Span:
+        assert self._process.stdout is not None
+        started, ended = self._process.stdout.readline().split()
+        return int(started), int(ended)
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+        self._sampler.stop()

@@ -1,0 +1,245 @@
+"""The engine under test of `benchmarks.attribution`, with faults that can be set off inside it.
+
+    python -m benchmarks.victim FD SETTINGS {model|loop}
+
+FD and SETTINGS are those of ``core.engine``. ``model`` decodes with the real engine. ``loop``
+runs the same decode loop, with the same readings for each token, over a step that only the host
+works on: Python for about eight milliseconds, a copy of 32 MB, and a short spin in place of the
+device. It needs no GPU and repeats well, so that a fault stands out.
+
+Faults come as lines on stdin and answer with ``START END`` in CLOCK_MONOTONIC ns on stdout:
+
+    gc          a full collection on the decode thread, within a step
+    lock MS     another thread holds a lock for so long that the next step needs
+    helpers N MS   N threads of this process compute for so long without the GIL
+"""
+
+import gc
+import hashlib
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any
+
+import msgspec
+
+from core.commands import AnyCommand
+from core.engine.outbox import Outbox
+from core.engine.worker import EngineThread
+from core.events import EngineReady, ModeStatus
+from core.settings import Settings
+
+GARBAGE = 600_000
+"""Objects that a collection has to look at: tens of milliseconds."""
+
+STEP_WORK = 60_000
+COPY_BYTES = 32 << 20
+DEVICE_NS = 400_000
+
+
+class Faults(threading.Thread):
+    """Reads orders from stdin. `within_step` is called on the decode thread in every step."""
+
+    def __init__(self) -> None:
+        super().__init__(name="faults", daemon=True)
+        self._pending: Callable[[], None] | None = None
+        self._lock = threading.Lock()
+        self._garbage: list[list[int]] = []
+
+    def within_step(self) -> None:
+        if self._pending is not None:
+            fault, self._pending = self._pending, None
+            fault()
+
+    def run(self) -> None:
+        for line in sys.stdin:
+            name, *numbers = line.split()
+            values = [int(number) for number in numbers]
+            if name == "gc":
+                self._garbage = self._garbage or [[i] for i in range(GARBAGE)]
+                self._pending = self._collect
+            elif name == "lock":
+                self._hold(values[0])
+            elif name == "helpers":
+                self._compute(*values)
+
+    def _collect(self) -> None:
+        started = time.perf_counter_ns()
+        gc.collect()
+        _answer(started)
+
+    def _hold(self, milliseconds: int) -> None:
+        with self._lock:
+            started = time.perf_counter_ns()
+            self._pending = self._take
+            time.sleep(milliseconds / 1e3)
+            _answer(started)
+
+    def _take(self) -> None:
+        with self._lock:
+            return
+
+    def _compute(self, threads: int, milliseconds: int) -> None:
+        rounds = milliseconds * _rounds_per_ms()
+        helpers = [threading.Thread(target=_derive, args=(rounds,)) for _ in range(threads)]
+        started = time.perf_counter_ns()
+        for helper in helpers:
+            helper.start()
+        for helper in helpers:
+            helper.join()
+        _answer(started)
+
+
+def _derive(rounds: int) -> None:
+    """Busy without the GIL for as long as one call takes."""
+    hashlib.pbkdf2_hmac("sha256", b"password", b"salt", rounds)
+
+
+def _rounds_per_ms() -> int:
+    started = time.thread_time_ns()
+    _derive(20_000)
+    return max(1, 20_000 * 1_000_000 // (time.thread_time_ns() - started))
+
+
+def _answer(started: int) -> None:
+    print(started, time.perf_counter_ns(), flush=True)
+
+
+class ModelEngine(EngineThread):
+    """The real engine; every module of the model gives the faults a chance to act."""
+
+    def __init__(self, *args: Any, faults: Faults) -> None:
+        super().__init__(*args)
+        self.faults = faults
+
+    def _run(self) -> None:
+        import torch
+
+        torch.nn.modules.module.register_module_forward_pre_hook(lambda *_: self.faults.within_step())
+        super()._run()
+
+
+class LoopEngine(ModelEngine):
+    """The decode loop over a step that keeps the host busy and needs no model."""
+
+    def _run(self) -> None:
+        from types import SimpleNamespace
+
+        import torch
+
+        from core.engine.device import Device
+        from core.engine.lineup import Lineup
+        from core.engine.loop import DecodeLoop
+        from core.engine.modes.base import Mode
+        from core.engine.placement import Placement
+        from core.sensors.thread import ThreadCounters
+
+        class SpinningDevice(Device):
+            def synchronize(self) -> None:
+                end = time.perf_counter_ns() + DEVICE_NS
+                while time.perf_counter_ns() < end:
+                    pass
+
+        source, target = bytearray(COPY_BYTES // 2), bytearray(COPY_BYTES // 2)
+        faults = self.faults
+
+        class HostBound(Mode):
+            name = "eager-static"
+
+            def enter(self) -> None:
+                return
+
+            def prefill(self) -> None:
+                return
+
+            def step(self) -> torch.Tensor:
+                faults.within_step()
+                queue_: dict[int, int] = {}
+                for i in range(STEP_WORK):
+                    queue_[i & 1023] = i
+                target[:] = source
+                return nothing
+
+        nothing = torch.zeros(0)
+        device = SpinningDevice(torch.device("cpu"), "host loop", None)
+        prompt = torch.zeros((1, 1))
+        workload: Any = SimpleNamespace(device=device, prompt=prompt, static=None, token=nothing)
+        mode = HostBound(workload)
+        lineup = Lineup(workload, {"eager-static": mode}, {})
+        self.outbox.put(
+            EngineReady(
+                self.clock(),
+                pid=os.getpid(),
+                tid=threading.get_native_id(),
+                model="host loop",
+                shape="",
+                random_weights=True,
+                dtype="",
+                attention="",
+                device="cpu",
+                device_name="host loop",
+                device_uuid=None,
+                weight_bytes=0,
+                parameters=0,
+                prompt_tokens=1,
+                new_tokens=self.settings.new_tokens,
+                cache_len=0,
+                batch=1,
+                modes=(ModeStatus("eager-static"),),
+                torch=str(torch.__version__),
+                transformers="",
+                python=sys.version.split()[0],
+            )
+        )
+        gc.collect()
+        gc.freeze()
+        Placement(self.settings.pin_core, self.settings.nice).apply()
+        DecodeLoop(
+            lineup,
+            lambda batch, prompt_tokens: lineup,
+            first_mode="eager-static",
+            new_tokens=self.settings.new_tokens,
+            outbox=self.outbox,
+            commands=self.commands,
+            clock=self.clock,
+            counters=ThreadCounters() if self.settings.sensing else None,
+        ).run()
+
+
+def main(argv: list[str]) -> None:
+    """Serve one engine over the inherited socket until its other end closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    connection = Connection(int(argv[0]))
+    settings = msgspec.json.decode(argv[1], type=Settings)
+    commands: queue.SimpleQueue[AnyCommand] = queue.SimpleQueue()
+    outbox = Outbox(time.perf_counter_ns)
+    faults = Faults()
+    kind = LoopEngine if argv[2] == "loop" else ModelEngine
+    engine = kind(settings, outbox, commands, faults=faults)
+    faults.start()
+    engine.start()
+    threading.Thread(target=_send, args=(connection, outbox), daemon=True).start()
+    decoder = msgspec.msgpack.Decoder(AnyCommand)
+    try:
+        while True:
+            commands.put(decoder.decode(connection.recv_bytes()))
+    except (EOFError, OSError):
+        os._exit(0)
+
+
+def _send(connection: Connection, outbox: Outbox) -> None:
+    try:
+        while (event := outbox.take()) is not None:
+            connection.send_bytes(msgspec.msgpack.encode(event))
+    except OSError:
+        pass
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,133 @@
+"""On a CUDA GPU: the modes do what they claim. Run with ``pytest -m gpu tests/gpu``."""
+
+import pytest
+import torch
+
+from core.engine.bandwidth import measure_bandwidth
+from core.engine.cache import positions, rewind
+from core.engine.device import choose_device
+from core.engine.lineup import Lineup
+from core.engine.model import load_model
+from core.engine.modes.graph import Graph, StepGraph
+from core.engine.profile import Profiler
+from core.engine.verify import Verifier
+from core.settings import SYNTHETIC_TINY, Settings
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA GPU"),
+]
+
+SETTINGS = Settings(model=SYNTHETIC_TINY, prompt_tokens=32, new_tokens=32)
+
+
+@pytest.fixture(autouse=True)
+def without_gradients():
+    with torch.no_grad():
+        yield
+
+
+@pytest.fixture(scope="module")
+def device():
+    return choose_device("cuda")
+
+
+@pytest.fixture(scope="module")
+def lineup(device):
+    with torch.no_grad():
+        lineup = Lineup.build(load_model(SYNTHETIC_TINY, device, lambda *_: None), device, SETTINGS)
+        graph = lineup.modes["graph"]
+        graph.enter()
+        graph.prefill()
+        graph.prepare()
+    return lineup
+
+
+@pytest.fixture(scope="module")
+def verifier(lineup):
+    with torch.no_grad():
+        return Verifier(lineup.modes["eager-static"], SETTINGS.new_tokens)
+
+
+@pytest.fixture(scope="module")
+def profiler(device):
+    return Profiler(device)
+
+
+def window(profiler, mode):
+    mode.enter()
+    mode.prefill()
+    return [profiler.take(mode.name, mode.step) for _ in range(2)][-1]
+
+
+def test_a_graph_replays_the_same_kernels_as_the_eager_step(lineup, profiler):
+    eager, graph = (window(profiler, lineup.modes[name]) for name in ("eager-static", "graph"))
+    assert eager.accepted, eager.reason
+    assert graph.accepted, graph.reason
+    assert graph.kernels == eager.kernels > 20
+    assert eager.unmatched == graph.unmatched == 0
+    names = {kernel.name: kernel.count for kernel in eager.top}
+    assert {kernel.name: kernel.count for kernel in graph.top if kernel.name in names}
+
+
+def test_the_parts_of_a_window_are_busy_and_gaps(lineup, profiler):
+    graph = window(profiler, lineup.modes["graph"])
+    assert 0 < graph.busy_ns <= graph.busy_sum_ns
+    assert graph.device_gap_ns > 0
+
+
+def test_a_graph_decodes_the_same_tokens_as_eager(lineup, verifier):
+    verified = verifier.verify(lineup.modes["graph"])
+    assert verified.agree >= verified.steps - 1
+    assert not verified.flagged
+
+
+def test_a_graph_survives_a_new_round(lineup, verifier):
+    first = verifier.verify(lineup.modes["graph"])
+    again = verifier.verify(lineup.modes["graph"])
+    assert again.agree == first.agree
+
+
+class Frozen(Graph):
+    """A broken capture: the position is put back within the graph, so it never advances."""
+
+    def prepare(self):
+        work = self.workload
+        saved = positions(work.static)
+
+        def step():
+            logits = Graph.eager_step(work)
+            rewind(work.static, saved)
+            return logits
+
+        self._captured = StepGraph(work, step)
+
+
+def test_a_capture_with_a_frozen_position_is_flagged(lineup, verifier):
+    frozen = Frozen(lineup.workload)
+    frozen.enter()
+    frozen.prefill()
+    frozen.prepare()
+    assert verifier.verify(frozen).flagged
+
+
+def test_a_decode_step_never_waits_for_the_device(lineup):
+    for name in ("eager", "eager-static", "graph"):
+        mode = lineup.modes[name]
+        mode.enter()
+        mode.prefill()
+        torch.cuda.synchronize()
+        torch.cuda.set_sync_debug_mode("error")
+        try:
+            mode.step()
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+
+
+def test_measured_bandwidth_is_that_of_memory_not_of_a_cache(device):
+    measured = measure_bandwidth(device)
+    assert measured.copy_bytes_per_s is not None
+    assert measured.read_bytes_per_s is not None
+    # From the slowest CUDA laptop to twice the fastest card of 2026.
+    assert 5e10 < measured.read_bytes_per_s < 2e13
+    assert 5e10 < measured.copy_bytes_per_s < 2e13
