@@ -1,0 +1,43 @@
+"""The real screen on the real terminal, with a fake session: the program that pty tests run.
+
+    python entry.py REPORT [SCENE]
+
+Writes to REPORT, as JSON, what the session was asked and the screen's last own reading. SCENE
+is ``moving`` (the default) or a name of `tests.tui.support.scenes.SCENES`.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
+
+import msgspec
+
+from tests.tui.support.fake_feed import FakeFeed
+from tests.tui.support.moving import MovingFeed
+from tests.tui.support.scenes import SCENES, unsupported
+from tui.live import run_screen
+
+
+def main() -> int:
+    """Run the screen; its exit code."""
+    report, scene = Path(sys.argv[1]), (sys.argv[2:] or ["moving"])[0]
+    scenes = {**SCENES, "unsupported": unsupported}
+    feed = MovingFeed() if scene == "moving" else FakeFeed.still(scenes[scene]())
+    code = run_screen(feed, fps=4)
+    monitor = feed.monitor if isinstance(feed, MovingFeed) else None
+    report.write_text(
+        json.dumps(
+            {
+                "commands": [msgspec.to_builtins(command) for command in feed.commands],
+                "calls": feed.calls,
+                "monitor": msgspec.to_builtins(monitor),
+            }
+        )
+    )
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,40 @@
+"""A session that shows what it is told to and remembers what it was asked."""
+
+from collections.abc import Callable
+
+from core.commands import AnyCommand
+from core.events import MonitorSample
+from core.snapshot import Snapshot
+
+
+class FakeFeed:
+    """A `tui.feed.Feed`. `scene` draws the snapshot at a time; commands are kept in order."""
+
+    def __init__(self, scene: Callable[[int], Snapshot]) -> None:
+        self.scene = scene
+        self.commands: list[AnyCommand] = []
+        self.samples: list[MonitorSample] = []
+        self.calls: list[str] = []
+
+    @classmethod
+    def still(cls, snap: Snapshot) -> "FakeFeed":
+        """A feed whose picture never changes."""
+        return cls(lambda _now_ns: snap)
+
+    def start(self) -> None:
+        self.calls.append("start")
+
+    def snapshot(self, now_ns: int) -> Snapshot:
+        return self.scene(now_ns)
+
+    def send(self, command: AnyCommand) -> None:
+        self.commands.append(command)
+
+    def restart(self) -> None:
+        self.calls.append("restart")
+
+    def close(self) -> None:
+        self.calls.append("close")
+
+    def note_frame(self, sample: MonitorSample) -> None:
+        self.samples.append(sample)

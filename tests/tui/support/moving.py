@@ -1,0 +1,108 @@
+"""A session that moves: the strip grows, medians wobble, sensors speak, commands have effect."""
+
+import random
+from dataclasses import replace
+
+from core.commands import AnyCommand, SetMode, SetPaused
+from core.events import CpuSample, MonitorSample
+from core.modes import ModeName
+from core.snapshot import STRIP_BUCKET_NS, Snapshot, Strip, StripColumn, StripMark
+from tests.tui.support.scenes import (
+    BOUND_NS,
+    CPU,
+    FIGURES,
+    GPU_EAGER,
+    GPU_GRAPH,
+    MS,
+    eager_and_graph,
+    mode_views,
+    rate,
+)
+
+SECOND_BUCKETS = 4
+
+
+class MovingFeed:
+    """A `tui.feed.Feed` whose picture follows the clock, four changes a second as in real life."""
+
+    def __init__(self) -> None:
+        self.mode: ModeName = "eager-static"
+        self.paused = False
+        self.commands: list[AnyCommand] = []
+        self.calls: list[str] = []
+        self.monitor: MonitorSample | None = None
+        self._first: int | None = None
+        self._columns: list[StripColumn] = []
+        self._marks: list[StripMark] = []
+        self._last = 0
+        self._scene = eager_and_graph()
+
+    def start(self) -> None:
+        self.calls.append("start")
+
+    def restart(self) -> None:
+        self.calls.append("restart")
+
+    def close(self) -> None:
+        self.calls.append("close")
+
+    def note_frame(self, sample: MonitorSample) -> None:
+        self.monitor = sample
+
+    def send(self, command: AnyCommand) -> None:
+        self.commands.append(command)
+        if isinstance(command, SetMode):
+            self.mode = command.mode
+            self._marks.append(StripMark(self._last, command.mode))
+        if isinstance(command, SetPaused):
+            self.paused = command.paused
+
+    def snapshot(self, now_ns: int) -> Snapshot:
+        bucket = now_ns // STRIP_BUCKET_NS
+        self._grow(bucket)
+        draw = random.Random(bucket)
+        wobble = draw.uniform(0.97, 1.03)
+        scene = self._scene
+        split = FIGURES[self.mode][2]
+        return replace(
+            scene,
+            t_ns=now_ns,
+            stage=replace(scene.stage, since_ns=now_ns - 1000 * MS),
+            mode=self.mode,
+            modes=mode_views(("eager", "eager-static", "graph"), self.mode, slowness=wobble),
+            rate=rate(self.mode, wobble),
+            strip=Strip(bucket, tuple(self._columns), tuple(self._marks), split.busy_ns, BOUND_NS),
+            cpu=self._cpu(draw, now_ns),
+            cgroup=replace_t(scene.cgroup, now_ns),
+            gpu=replace_t(GPU_GRAPH if self.mode == "graph" else GPU_EAGER, now_ns),
+            monitor=self.monitor,
+            paused=self.paused,
+        )
+
+    def _grow(self, bucket: int) -> None:
+        self._first = self._first or bucket - 60
+        for b in range(max(self._last, self._first), bucket):
+            draw = random.Random(b)
+            wall_ns = round(FIGURES[self.mode][0] * MS * draw.uniform(0.95, 1.05))
+            self._columns.append(
+                StripColumn(b, self.mode, wall_ns, round(wall_ns * draw.uniform(1, 1.2)), 11)
+            )
+        self._last = bucket
+
+    def _cpu(self, draw: random.Random, now_ns: int) -> CpuSample:
+        pct = tuple(min(100.0, max(0.0, p + draw.uniform(-6, 12))) for p in CPU.core_pct)
+        return CpuSample(
+            now_ns,
+            core_pct=pct,
+            others_pct=draw.uniform(5, 40),
+            steal_pct=draw.choice((0.0, 0.0, 0.1)),
+            decode_core=3,
+            core_mhz=3800.0,
+            load_1m=1.4,
+        )
+
+
+def replace_t(event: object, now_ns: int) -> object:
+    """`event` as if it had been said at `now_ns`."""
+    kind = type(event)
+    return kind(**{f: getattr(event, f) for f in kind.__struct_fields__} | {"t_ns": now_ns})  # type: ignore[attr-defined]

@@ -1,0 +1,432 @@
+"""Snapshots as a session would draw them, with the figures of a real H200."""
+
+import random
+from dataclasses import replace
+
+from core.events import (
+    Bandwidth,
+    CgroupSample,
+    CpuSample,
+    EngineFailed,
+    EngineReady,
+    GpuInfo,
+    GpuSample,
+    HostInfo,
+    KernelTotal,
+    ModeStatus,
+    MonitorSample,
+    ProfileWindow,
+    Verified,
+)
+from core.modes import BASELINE, MODES, ModeName
+from core.snapshot import (
+    STRIP_BUCKET_NS,
+    Ceiling,
+    ModeView,
+    Rate,
+    Snapshot,
+    Split,
+    StageView,
+    Strip,
+    StripColumn,
+    StripMark,
+)
+
+NOW_NS = 10_000 * STRIP_BUCKET_NS
+MS = 1_000_000
+BOUND_NS = 720_000
+WEIGHT_BYTES = 3_087_428_608
+TOP = (
+    KernelTotal("ampere_fp16_s16816gemm_fp16_64x64_sliced1x2_ldg8_f2f_stages_64x5_tn", 112, 1_480_000),
+    KernelTotal("gemvNSP_kernel<__half, float, 128, 4>", 85, 902_000),
+    KernelTotal("vectorized_elementwise_kernel<4, MulFunctor<c10::Half>>", 286, 401_000),
+    KernelTotal("reduce_kernel<512, 1, MeanOps<float>>", 57, 188_000),
+    KernelTotal("fmha_cutlassF_f16_aligned_64x128_rf_sm80", 28, 171_000),
+    KernelTotal("CatArrayBatchedCopy_aligned16_contig", 56, 96_000),
+    KernelTotal("direct_copy_kernel_cuda", 230, 301_000),
+    KernelTotal("elementwise_kernel<128, 4, neg_kernel>", 56, 74_000),
+)
+
+
+def split(busy_ms: float, launch_ms: float, device_ms: float, host_ms: float) -> Split:
+    """The parts of a token in ms; the bound is the H200's."""
+    return Split(
+        BOUND_NS,
+        round(busy_ms * MS) - BOUND_NS,
+        round(launch_ms * MS),
+        round(device_ms * MS),
+        round(host_ms * MS),
+    )
+
+
+def profile(name: ModeName, busy_ms: float, kernels: int) -> ProfileWindow:
+    """An accepted window with the largest kernels of the model."""
+    return ProfileWindow(
+        NOW_NS,
+        mode=name,
+        steps=4,
+        accepted=True,
+        busy_ns=round(busy_ms * MS),
+        busy_sum_ns=round(busy_ms * MS * 1.01),
+        kernels=kernels,
+        copies=2,
+        fills=1,
+        copy_ns=8_000,
+        pause_ns=310 * MS,
+        top=TOP,
+    )
+
+
+FIGURES: dict[ModeName, tuple[float, float, Split, int]] = {
+    "eager": (21.6, 21.4, split(3.61, 3.2, 0.2, 14.59), 1403),
+    "eager-static": (22.9, 22.8, split(3.64, 3.3, 0.2, 15.76), 1431),
+    "graph": (4.18, 0.03, split(3.74, 0.02, 0.40, 0.02), 1431),
+    "fused": (11.2, 11.1, split(2.29, 1.1, 0.2, 7.61), 593),
+    "compiled": (3.36, 1.14, split(2.30, 0.1, 0.2, 0.76), 594),
+    "fused-graph": (2.51, 0.2, split(2.16, 0.05, 0.2, 0.1), 483),
+}
+"""Wall and dispatch in ms, the split, and kernels per token."""
+
+
+def mode_views(
+    visited: tuple[ModeName, ...],
+    current: ModeName | None,
+    refused: dict[ModeName, str] | None = None,
+    *,
+    splits: bool = True,
+    slowness: float = 1.0,
+) -> tuple[ModeView, ...]:
+    """All modes; the `visited` ones with figures, `slowness` times those of the H200."""
+    views = []
+    base_ms = FIGURES[BASELINE][0]
+    for spec in MODES:
+        view = ModeView(spec.key, spec.name, spec.summary, (refused or {}).get(spec.name))
+        if spec.name in visited:
+            wall_ms, dispatch_ms, parts, kernels = FIGURES[spec.name]
+            wall_ns, dispatch_ns = round(wall_ms * MS * slowness), round(dispatch_ms * MS * slowness)
+            view = replace(
+                view,
+                tokens=512,
+                wall_ns=wall_ns,
+                p99_ns=round(wall_ns * 1.02),
+                dispatch_ns=dispatch_ns,
+                wait_ns=wall_ns - dispatch_ns,
+                prefill_ns=round(31.4 * MS * slowness),
+                run_delay_ns=21_000,
+                speedup=base_ms / wall_ms if BASELINE in visited else None,
+                split=parts if splits else None,
+                split_reason="" if splits else "not measured yet",
+                profile=profile(spec.name, parts.busy_ns / MS, kernels) if splits else None,
+            )
+        views.append(replace(view, current=spec.name == current))
+    return tuple(views)
+
+
+def strip(phases: list[tuple[ModeName, int]], *, slowness: float = 1.0, seed: int = 7) -> Strip:
+    """`phases` of a mode and its number of buckets, the last one ending now."""
+    draw = random.Random(seed)
+    bucket = NOW_NS // STRIP_BUCKET_NS - sum(n for _, n in phases)
+    columns, marks = [], []
+    for i, (name, n) in enumerate(phases):
+        if i:
+            marks.append(StripMark(bucket, name))
+        for _ in range(n):
+            wall_ns = FIGURES[name][0] * MS * slowness
+            median_ns = round(wall_ns * draw.uniform(0.94, 1.08 if wall_ns > 8 * MS else 1.0))
+            slow = draw.random() < 0.03
+            longest_ns = round(median_ns * (1.25 if slow else draw.uniform(1.0, 1.1)))
+            columns.append(StripColumn(bucket, name, median_ns, longest_ns, 11, int(slow)))
+            bucket += 1
+    return Strip(NOW_NS // STRIP_BUCKET_NS, tuple(columns), tuple(marks))
+
+
+def engine(**changes: object) -> EngineReady:
+    """The default model on an H200."""
+    ready = EngineReady(
+        NOW_NS - 60_000 * MS,
+        pid=4242,
+        tid=4243,
+        model="synthetic:qwen2.5-1.5b",
+        shape="28 layers, hidden 1536, 12/2 heads, vocabulary 151936",
+        random_weights=True,
+        dtype="float16",
+        attention="sdpa",
+        device="cuda:0",
+        device_name="NVIDIA H200",
+        device_uuid="6a0e0c1a-0000-0000-0000-000000000000",
+        weight_bytes=WEIGHT_BYTES,
+        parameters=1_543_714_304,
+        prompt_tokens=512,
+        new_tokens=255,
+        cache_len=767,
+        batch=1,
+        modes=tuple(ModeStatus(spec.name) for spec in MODES),
+        torch="2.13.0+cu130",
+        transformers="5.24.0",
+        python="3.12.3",
+        cuda="13.0",
+    )
+    return EngineReady(**{f: changes.get(f, getattr(ready, f)) for f in ready.__struct_fields__})
+
+
+HOST = HostInfo(
+    NOW_NS,
+    cpu_model="Intel(R) Xeon(R) Platinum 8468",
+    cores=16,
+    affinity=tuple(range(16)),
+    usable_cores=16.0,
+    memory_bytes=256 * 10**9,
+    virtualization="kvm",
+    kernel="6.8.0",
+)
+CPU = CpuSample(
+    NOW_NS,
+    core_pct=(4.0, 2.0, 12.0, 98.0, 1.0, 3.0, 2.0, 1.0, 22.0, 4.0, 2.0, 1.0, 3.0, 2.0, 1.0, 5.0),
+    engine_pct=99.0,
+    monitor_pct=3.1,
+    others_pct=12.4,
+    steal_pct=0.0,
+    decode_core=3,
+    load_1m=1.4,
+    core_mhz=3_800.0,
+)
+CGROUP = CgroupSample(
+    NOW_NS,
+    cgroup_pressure_us=700,
+    system_pressure_us=900,
+    throttled=None,
+    throttled_ns=None,
+    interval_ns=250 * MS,
+    missing={"quota_cores": "no quota"},
+)
+GPU_INFO = GpuInfo(
+    NOW_NS,
+    name="NVIDIA H200",
+    uuid="GPU-6a0e0c1a-0000-0000-0000-000000000000",
+    driver="580.159",
+    memory_bytes=141 * 10**9,
+    bus_width_bits=6016,
+    max_memory_mhz=3201,
+    max_sm_mhz=1980,
+    power_limit_mw=700_000,
+)
+GPU_EAGER = GpuSample(
+    NOW_NS,
+    util_pct=17.0,
+    memory_used_bytes=3_300_000_000,
+    power_mw=141_000,
+    sm_mhz=1980,
+    memory_mhz=3201,
+    temperature_c=37,
+    event_reasons=0,
+    gpm_graphics_pct=19.0,
+    gpm_sm_pct=3.9,
+    gpm_dram_pct=2.4,
+    call_ns=400_000,
+)
+GPU_GRAPH = GpuSample(
+    NOW_NS,
+    util_pct=99.0,
+    memory_used_bytes=3_300_000_000,
+    power_mw=212_000,
+    sm_mhz=1980,
+    memory_mhz=3201,
+    temperature_c=41,
+    event_reasons=0,
+    gpm_graphics_pct=96.2,
+    gpm_sm_pct=24.9,
+    gpm_dram_pct=15.7,
+    call_ns=400_000,
+)
+MONITOR = MonitorSample(NOW_NS, cpu_pct=1.3, frame_ns=3_100_000, bytes_per_s=2_340.0, frames_per_s=4.0)
+BANDWIDTH = Bandwidth(NOW_NS, copy_bytes_per_s=4.29e12, read_bytes_per_s=4.1e12, buffer_bytes=4 << 30)
+NO_NVML = GpuInfo(
+    NOW_NS, name=None, uuid=None, missing={"name": "no NVIDIA driver (libnvidia-ml.so.1 not found)"}
+)
+NEEDS_CUDA = "needs CUDA"
+
+
+def ceiling(mode: ModeName) -> Ceiling:
+    """What `mode` reaches of the H200's bandwidth."""
+    per_s = WEIGHT_BYTES / (FIGURES[mode][0] * 1e-3)
+    return Ceiling(BOUND_NS, 4.814e12, "NVML", per_s / 4.814e12, per_s / 4.29e12, BANDWIDTH)
+
+
+def rate(mode: ModeName, slowness: float = 1.0) -> Rate:
+    """The speed of `mode`."""
+    wall_ns = round(FIGURES[mode][0] * MS * slowness)
+    return Rate(1e9 / wall_ns, wall_ns, wall_ns, round(wall_ns * 1.012), 96)
+
+
+def _live(mode: ModeName) -> Snapshot:
+    return Snapshot(
+        NOW_NS,
+        StageView("decoding", "", None, NOW_NS - 30_000 * MS),
+        engine=engine(),
+        mode=mode,
+        rate=rate(mode),
+        host=HOST,
+        cpu=CPU,
+        cgroup=CGROUP,
+        gpu_info=GPU_INFO,
+        gpu=GPU_GRAPH if mode == "graph" else GPU_EAGER,
+        monitor=MONITOR,
+    )
+
+
+def loading() -> Snapshot:
+    """The model is being downloaded, a third is here."""
+    return Snapshot(
+        NOW_NS,
+        StageView(
+            "downloading", "Qwen/Qwen2.5-1.5B: model.safetensors, 1.0 of 3.1 GB", 0.33, NOW_NS - 12_400 * MS
+        ),
+        host=HOST,
+        cpu=CPU,
+        cgroup=CGROUP,
+        gpu_info=GPU_INFO,
+        gpu=GPU_EAGER,
+    )
+
+
+def eager_only() -> Snapshot:
+    """The first tokens of eager-static, nothing profiled yet."""
+    return replace(
+        _live("eager-static"),
+        modes=mode_views(("eager-static",), "eager-static", splits=False),
+        strip=strip([("eager-static", 34)]),
+        sentence="The host needs 22.8 of each 22.9 ms to submit a token: the GPU waits for the CPU, "
+        "and a faster GPU would not help.",
+    )
+
+
+def eager_and_graph() -> Snapshot:
+    """The scene of the design's sketch: three modes visited, the graph decodes."""
+    picture = strip([("eager", 10), ("eager-static", 46), ("graph", 38)])
+    return replace(
+        _live("graph"),
+        modes=mode_views(("eager", "eager-static", "graph"), "graph"),
+        strip=replace(picture, busy_ns=3_740_000, bound_ns=BOUND_NS),
+        ceiling=ceiling("graph"),
+        sentence="The host submits once per token; what is left is 0.5 µs between 1,431 kernels. "
+        "The GPU computes 3.74 of each 4.18 ms.",
+    )
+
+
+def six_modes() -> Snapshot:
+    """Every mode visited, tokens compared, real weights with text."""
+    snap = eager_and_graph()
+    verified = Verified(NOW_NS, "graph", 255, 255, 0.0144, 255, 0.0134, flagged=False)
+    views = mode_views(tuple(FIGURES), "fused-graph")
+    views = tuple(replace(v, verified=verified) if v.name == "graph" else v for v in views)
+    picture = strip([("graph", 40), ("compiled", 40), ("fused-graph", 30)])
+    return replace(
+        snap,
+        engine=engine(model="Qwen/Qwen2.5-1.5B", random_weights=False),
+        mode="fused-graph",
+        modes=views,
+        rate=rate("fused-graph"),
+        strip=replace(picture, busy_ns=2_160_000, bound_ns=BOUND_NS),
+        ceiling=ceiling("fused-graph"),
+        sentence="Inductor's kernels in one graph: 483 kernels, 2.16 of each 2.51 ms computing.",
+        text="The lighthouse keeper had counted ships for thirty years, and on the last evening of "
+        "the season he counted one more than had ever left the harbour. He wrote it down, as he always "
+        "did, and put the pencil back into its tin. Then he climbed the stairs to look again, because a "
+        "number that cannot be explained is the beginning of a story",
+    )
+
+
+def unavailable_modes() -> Snapshot:
+    """A GPU on which nothing can be compiled."""
+    refused: dict[ModeName, str] = dict.fromkeys(
+        ("fused", "compiled", "fused-graph"), "torch.compile needs a C compiler (no gcc or clang found)"
+    )
+    snap = eager_and_graph()
+    return replace(
+        snap,
+        modes=mode_views(("eager-static", "graph"), "graph", refused),
+        notice="5 compiled cannot run here: torch.compile needs a C compiler (no gcc or clang found)",
+    )
+
+
+def no_gpu() -> Snapshot:
+    """A laptop: the tiny model on the CPU, GPU panels say why they are empty."""
+    refused: dict[ModeName, str] = dict.fromkeys(("graph", "fused", "compiled", "fused-graph"), NEEDS_CUDA)
+    views = mode_views(("eager", "eager-static"), "eager-static", refused, splits=False, slowness=0.09)
+    views = tuple(replace(v, split_reason=NEEDS_CUDA) if v.visited else v for v in views)
+    cpu = CpuSample(
+        NOW_NS, core_pct=(31.0, 97.0), others_pct=22.0, decode_core=1, missing={"steal_pct": "no hypervisor"}
+    )
+    return replace(
+        _live("eager-static"),
+        engine=engine(
+            model="synthetic:tiny",
+            device="cpu",
+            device_name="CPU",
+            dtype="float32",
+            device_uuid=None,
+            cuda=None,
+        ),
+        modes=views,
+        rate=rate("eager-static", 0.09),
+        strip=strip([("eager", 20), ("eager-static", 30)], slowness=0.09),
+        host=replace_host(cores=2, usable_cores=1.5, cpu_model="AMD Ryzen 7 7840U", virtualization=None),
+        cpu=cpu,
+        cgroup=CgroupSample(NOW_NS, quota_cores=1.5, throttled=2, throttled_ns=31 * MS, interval_ns=250 * MS,
+                            missing={"system_pressure_us": "kernel without PSI"}),
+        gpu_info=NO_NVML,
+        gpu=None,
+        sentence="No GPU here: the CPU decodes a tiny model, 2.06 ms a token, and its two cores are shared.",
+    )  # fmt: skip
+
+
+def failed() -> Snapshot:
+    """The engine was killed in the middle of graph decoding."""
+    snap = eager_and_graph()
+    tail = (
+        "loading synthetic:qwen2.5-1.5b on cuda:0",
+        "captured graph in 0.11 s",
+        "terminate called after throwing an instance of 'c10::AcceleratorError'",
+        "  what():  CUDA error: device-side assert triggered",
+    )
+    return replace(
+        snap,
+        stage=StageView("failed", "", None, NOW_NS - 2_000 * MS),
+        failed=EngineFailed(
+            NOW_NS,
+            "the engine process ended by itself: signal 6 (SIGABRT)",
+            hint="its log: ~/.local/state/idlegap/log/engine-4242.log",
+            log_tail=tail,
+        ),
+        sentence="",
+    )
+
+
+def unsupported() -> Snapshot:
+    """A CUDA device was asked for and there is none."""
+    return Snapshot(
+        NOW_NS,
+        StageView("failed", "", None, NOW_NS),
+        failed=EngineFailed(
+            NOW_NS,
+            "--device cuda: torch finds no CUDA device",
+            unsupported=True,
+            hint="looked for: driver libcuda.so.1 (absent); --device cpu would run a small model",
+        ),
+    )
+
+
+def replace_host(**changes: object) -> HostInfo:
+    """The host with some fields changed."""
+    return HostInfo(**{f: changes.get(f, getattr(HOST, f)) for f in HOST.__struct_fields__})
+
+
+SCENES = {
+    "loading": loading,
+    "eager-only": eager_only,
+    "eager-and-graph": eager_and_graph,
+    "six-modes": six_modes,
+    "unavailable-modes": unavailable_modes,
+    "no-gpu": no_gpu,
+    "failed": failed,
+}

@@ -1,0 +1,166 @@
+"""The command line: its contract, its errors, and what it must not import."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from core.settings import DEFAULT_NEW_TOKENS, DEFAULT_PROMPT_TOKENS, Settings
+from tui import cli
+from tui.exit_codes import ExitCode, signal_code
+
+ROOT = Path(cli.__file__).resolve().parent.parent
+
+
+def python(code: str, *arguments: str, **options: object) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, *arguments, "-c", code]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, **options)  # type: ignore[call-overload, no-any-return]
+
+
+@pytest.mark.parametrize("verb", [[], ["live"]])
+def test_the_verb_may_be_left_out(verb: list[str]) -> None:
+    options = cli.parse([*verb, "--model", "some/model", "--fps", "10", "--in-process", "--no-nvml"])
+    assert options.settings == Settings(model="some/model")
+    assert (options.fps, options.in_process, options.nvml) == (10, True, False)
+
+
+def test_nothing_given_means_the_defaults_of_the_settings() -> None:
+    options = cli.parse([])
+    assert options.settings == Settings()
+    assert (options.fps, options.in_process, options.nvml) == (4, False, True)
+
+
+def test_every_setting_has_an_option() -> None:
+    line = (
+        "--model m --device cuda:1 --mode graph --modes eager,graph --prompt-tokens 64 --new-tokens 32 "
+        "--max-cache-len 128 --batch 2 --spec-bandwidth 4800"
+    )
+    assert cli.parse(line.split()).settings == Settings(
+        model="m",
+        device="cuda:1",
+        mode="graph",
+        modes=("eager", "graph"),
+        prompt_tokens=64,
+        new_tokens=32,
+        max_cache_len=128,
+        batch=2,
+        spec_bandwidth=4.8e12,
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ("nonsense", ["nonsense", "live"]),
+        ("--mode turbo", ["--mode", "turbo", "fused-graph"]),
+        ("--modes eager,turbo", ["--modes eager,turbo", "fused-graph"]),
+        ("--modes ,", ["--modes ,"]),
+        ("--mode graph --modes eager", ["--mode graph", "--modes eager"]),
+        ("--device tpu", ["--device tpu", "cuda:N"]),
+        ("--model synthetic:huge", ["synthetic:huge", "synthetic:tiny"]),
+        ("--prompt-tokens many", ["--prompt-tokens", "many"]),
+        ("--prompt-tokens 0", ["--prompt-tokens 0", "at least 1"]),
+        ("--new-tokens -5", ["--new-tokens"]),
+        ("--max-cache-len 10", ["--max-cache-len 10", "767"]),
+        ("--batch 0", ["--batch 0"]),
+        ("--spec-bandwidth -1", ["--spec-bandwidth -1", "GB/s"]),
+        ("--spec-bandwidth nan", ["--spec-bandwidth nan"]),
+        ("--fps 0", ["--fps 0", "1 to 10"]),
+        ("--fps 11", ["--fps 11"]),
+        ("--fp 3", ["--fp"]),
+        ("--colour", ["--colour"]),
+    ],
+)
+def test_what_cannot_work_is_one_clear_line(
+    line: str, named: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(line.split()) == ExitCode.USAGE
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("idlegap: ")
+    assert err.count("\n") == 1
+    for name in named:
+        assert name in err
+
+
+def test_without_a_terminal_it_exits_2_with_a_hint_that_works() -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "tui"],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert run.returncode == 2
+    assert run.stdout == ""
+    assert run.stderr == (
+        "idlegap: stdin is not a terminal, and the live screen needs one; over ssh, add the option -t\n"
+    )
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["live", "--help"], ["--version"], ["--mode", "turbo"]])
+def test_a_look_at_the_options_imports_nothing_heavy(arguments: list[str]) -> None:
+    run = python(
+        "import sys\n"
+        "from tui.cli import main\n"
+        f"try: main({arguments!r})\n"
+        "except SystemExit: pass\n"
+        "heavy = ('torch', 'transformers', 'textual', 'rich', 'msgspec', 'psutil')\n"
+        "print([module for module in heavy if module in sys.modules])"
+    )
+    assert run.returncode == 0
+    assert run.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_live_screen_imports_no_torch() -> None:
+    run = python(
+        "import sys\n"
+        "import tui.live\n"
+        "from tui.cli import parse\n"
+        "tui.live.build_session(parse([]))\n"
+        "print([m for m in ('torch', 'transformers', 'pynvml') if m in sys.modules])"
+    )
+    assert (run.stdout, run.stderr) == ("[]\n", "")
+
+
+def test_help_tells_the_true_defaults(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        cli.main(["live", "--help"])
+    assert end.value.code == 0
+    shown = capsys.readouterr().out
+    assert f"(default {DEFAULT_PROMPT_TOKENS})" in shown
+    assert f"(default {DEFAULT_NEW_TOKENS})" in shown
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        cli.main(["--version"])
+    assert end.value.code == 0
+    assert capsys.readouterr().out.startswith("idlegap ")
+
+
+def test_a_core_of_another_project_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "core").mkdir()
+    (tmp_path / "core" / "__init__.py").write_text("")
+    run = python(
+        f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {str(ROOT)!r}]\n"
+        "from tui.cli import main\n"
+        "sys.exit(main([]))"
+    )
+    assert run.returncode == 2
+    assert f"'core' is from {tmp_path}" in run.stderr
+    assert "environment of its own" in run.stderr
+
+
+def test_exit_codes_are_a_contract() -> None:
+    assert {code.name: int(code) for code in ExitCode} == {
+        "DONE": 0,
+        "NEGATIVE": 1,
+        "USAGE": 2,
+        "UNSUPPORTED": 3,
+        "ENGINE_FAILED": 4,
+        "INTERRUPTED": 130,
+    }
+    assert signal_code(15) == 143

@@ -1,0 +1,97 @@
+"""Detail, explanation and help: today's numbers under their definitions."""
+
+import pytest
+
+from core.modes import MODES
+from core.snapshot import Snapshot, StageView
+from tests.tui.support import scenes
+from tui.screens.detail import detail_text
+from tui.screens.explain import explain_text
+from tui.screens.help import KEYS, help_text
+from tui.screens.page import PageText
+
+
+def text(page: PageText, snap: Snapshot, width: int = 80) -> str:
+    return "\n".join(line.plain for line in page(snap, width))
+
+
+PAGES = pytest.mark.parametrize("page", [detail_text, explain_text, help_text])
+EVERY_SCENE = pytest.mark.parametrize("scene", [*scenes.SCENES.values(), scenes.unsupported])
+
+
+@PAGES
+@EVERY_SCENE
+@pytest.mark.parametrize("width", [80, 120, 160])
+def test_no_row_is_wider_than_the_screen(page: PageText, scene: "type[Snapshot]", width: int) -> None:
+    assert max(line.cells for line in page(scene(), width)) <= width
+
+
+@PAGES
+def test_pages_work_before_anything_is_known(page: PageText) -> None:
+    empty = Snapshot(0, StageView("starting", "", None, 0))
+    assert text(page, empty)
+
+
+def test_detail_sets_meters_side_by_side() -> None:
+    shown = text(detail_text, scenes.eager_and_graph())
+    for row in (
+        "truly busy              89 %",
+        "NVML utilisation        99 %",
+        "GPM graphics            96 %",
+        "GPM SM                  25 %",
+        "GPM DRAM                16 %",
+    ):
+        assert row in shown
+
+
+def test_detail_lists_split_prefill_and_kernels() -> None:
+    rows = text(detail_text, scenes.six_modes(), 100).splitlines()
+    graph = next(row for row in rows if row.startswith("   3 graph"))
+    assert graph.split()[2:] == [
+        "4.18",
+        "4.26",
+        "0.03",
+        "4.15",
+        "3.74",
+        "0.02",
+        "0.02",
+        "0.40",
+        "31.4",
+        "512",
+    ]
+    assert any("1.48 ms   112x ampere_fp16" in row for row in rows)
+    assert any("4 steps, a pause of 310 ms" in row for row in rows)
+
+
+def test_detail_tells_the_verdict_on_tokens() -> None:
+    shown = text(detail_text, scenes.six_modes(), 120)
+    assert "same tokens: 255/255 agree (eager with itself 255), largest logit difference 0.0144" in shown
+
+
+def test_explanations_carry_the_values_of_the_snapshot() -> None:
+    rows = text(explain_text, scenes.eager_and_graph(), 100).splitlines()
+    values = {row[1:22].strip(): row[22:].strip() for row in rows if row[:1] == " " and row[1:2] != " "}
+    assert values["tok/s"] == "239"
+    assert values["ms/token, p50, p99"] == "4.18, 4.18, 4.23"
+    assert values["truly busy"] == "89 % = 3.74 of 4.18 ms"
+    assert values["device gap"] == "0.40 ms a token"
+    assert values["NVML util"] == "99 %"
+    assert values["weight-stream bound"] == "0.72 ms, 1389 tok/s"
+    assert values["ready, but no core"] == "0.02 ms/token"
+    assert values["this screen"] == "1.3 % CPU, 2.3 KB/s, 3.10 ms a frame, 4 frames/s"
+
+
+def test_explanations_say_why_a_value_is_missing() -> None:
+    shown = text(explain_text, scenes.no_gpu(), 100)
+    assert "host gap             n/a: needs CUDA" in shown
+    assert "NVML util            n/a: no NVIDIA driver" in shown
+
+
+def test_help_names_every_key_and_mode() -> None:
+    shown = text(help_text, scenes.unavailable_modes(), 100)
+    for key, meaning in KEYS:
+        assert key in shown
+        assert meaning.split()[0] in shown
+    for spec in MODES:
+        assert spec.summary in shown
+    assert "(n/a: torch.compile needs a C compiler" in " ".join(shown.split())

@@ -1,0 +1,30 @@
+"""What the screen needs from a session: a snapshot when asked, and a way to ask back."""
+
+from typing import Protocol
+
+from core.commands import AnyCommand
+from core.events import MonitorSample
+from core.snapshot import Snapshot
+
+
+class Feed(Protocol):
+    """The screen's only partner. All methods are called from the thread that runs the app,
+    and none may block for longer than a key press may wait, except `restart` and `close`."""
+
+    def start(self) -> None:
+        """Begin; called once, right after the first paint. `snapshot` works before it too."""
+
+    def snapshot(self, now_ns: int) -> Snapshot:
+        """The picture at `now_ns` (CLOCK_MONOTONIC)."""
+
+    def send(self, command: AnyCommand) -> None:
+        """Pass a command on to the engine."""
+
+    def restart(self) -> None:
+        """Start the engine again after it has failed."""
+
+    def close(self) -> None:
+        """End everything that `start` began and wait, within a bound, until it is gone."""
+
+    def note_frame(self, sample: MonitorSample) -> None:
+        """Take the screen's own cost over the last second into the session."""

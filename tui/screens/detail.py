@@ -1,0 +1,139 @@
+"""The detail page: the current mode's kernels, split and ceilings, and every meter's definition."""
+
+from core.snapshot import ModeView, Snapshot
+from tui import units
+from tui.line import Line
+from tui.palette import DIM, STRONG, TEXT, WORK
+from tui.widgets.gpu_panel import busy_words, gpu_absence
+from tui.widgets.rows import VALUE_AT, labelled, title
+from tui.widgets.work_panel import ceiling_rows, kernel_rows
+from tui.words import current
+
+_TOP_KERNELS = 14
+_NAME_CELLS = 18
+_COLUMN_CELLS = 6
+_COLUMNS = ("wall", "p99", "disp", "wait", "busy", "host", "lnch", "dev", "pre", "n")
+_METERS = (
+    ("util_pct", "NVML utilisation", "share of its window with any kernel running"),
+    ("gpm_graphics_pct", "GPM graphics", "share of time with the compute engine active"),
+    ("gpm_sm_pct", "GPM SM", "share of SM-cycles with a warp resident"),
+    ("gpm_dram_pct", "GPM DRAM", "share of cycles moving data to or from memory"),
+)
+
+
+def detail_text(snap: Snapshot, width: int) -> list[Line]:
+    """The rows of the detail page."""
+    view = current(snap)
+    lines = [Line(), title("meters side by side", "", width), *meter_rows(snap, width)]
+    lines += [
+        Line(),
+        title("modes", "ms per token, medians; pre is the prefill, n the tokens", width),
+        *mode_rows(snap, width),
+    ]
+    lines += [Line(), title("ceilings", "", width)]
+    lines += [labelled(name, value, width) for name, value in ceiling_rows(snap.ceiling)]
+    lines += [Line(), title("device work", view.name if view else "", width)]
+    if view is not None:
+        lines += kernel_rows(view, width, 2 + _TOP_KERNELS)
+        lines += window_rows(view, width)
+    if snap.engine is not None:
+        engine = snap.engine
+        lines += [
+            Line(),
+            title("what runs", "", width),
+            labelled("model", f"{engine.model}, {engine.shape}", width),
+            labelled(
+                "weights",
+                f"{units.count(engine.weight_bytes)} bytes, {units.count(engine.parameters)} parameters",
+                width,
+            ),
+            labelled(
+                "round",
+                f"{engine.prompt_tokens} prompt + {engine.new_tokens} new, cache {engine.cache_len}",
+                width,
+            ),
+            labelled("attention, dtype", f"{engine.attention}, {engine.dtype}", width),
+            labelled(
+                "software",
+                f"torch {engine.torch}, transformers {engine.transformers}, Python {engine.python}",
+                width,
+            ),
+            labelled("CUDA", engine.cuda or units.na("this torch was built without it"), width),
+        ]
+    return lines
+
+
+def meter_rows(snap: Snapshot, width: int) -> list[Line]:
+    """True busy beside NVML's meters, each with its definition."""
+    lines = [_meter("truly busy", busy_words(snap), "share of a token in which the device works", width)]
+    gpu = snap.gpu
+    for field, name, meaning in _METERS:
+        if gpu is None:
+            value = units.na(gpu_absence(snap))
+        else:
+            value = units.reading(getattr(gpu, field), units.percent, gpu.missing, field)
+        lines.append(_meter(name, value, meaning, width))
+    return lines
+
+
+def mode_rows(snap: Snapshot, width: int) -> list[Line]:
+    """One row of figures for each mode, and how its tokens compare with eager's."""
+    head = Line().to(_NAME_CELLS)
+    for name in _COLUMNS:
+        head.add(f"{name:>{_COLUMN_CELLS}}", DIM)
+    lines = [head]
+    for view in snap.modes:
+        line = Line().add(
+            f" {'▸' if view.current else ' '} {view.key} {view.name}", STRONG if view.current else TEXT
+        )
+        line.to(_NAME_CELLS)
+        if view.reason is not None:
+            lines.append(line.add(units.shorten(units.na(view.reason), max(0, width - line.cells)), DIM))
+            continue
+        for ns in _times(view):
+            line.add(f"{'-' if ns is None else units.ms(ns):>{_COLUMN_CELLS}}")
+        lines.append(line.add(f"{units.count(view.tokens):>{_COLUMN_CELLS}}", DIM))
+        lines += _verification(view, width)
+    return lines
+
+
+def window_rows(view: ModeView, width: int) -> list[Line]:
+    """Figures of the last accepted profile window."""
+    window = view.profile
+    if window is None:
+        return []
+    apart = f"{window.copies} copies ({units.ms(window.copy_ns).strip()} ms), {window.fills} fills"
+    cost = f"{window.steps} steps, a pause of {units.ms(window.pause_ns).strip()} ms"
+    if window.unmatched:
+        cost += f", {window.unmatched} records without a launch"
+    return [
+        labelled("sum over streams", f"{units.ms(window.busy_sum_ns).strip()} ms", width),
+        labelled("copies and fills", apart, width),
+        labelled("measured in", cost, width),
+    ]
+
+
+def _times(view: ModeView) -> list[int | None]:
+    split = view.split
+    parts: tuple[int | None, ...] = (None,) * 4
+    if split is not None:
+        parts = (split.busy_ns, split.host_gap_ns, split.launch_latency_ns, split.device_gap_ns)
+    return [view.wall_ns, view.p99_ns, view.dispatch_ns, view.wait_ns, *parts, view.prefill_ns]
+
+
+def _meter(name: str, value: str, meaning: str, width: int) -> Line:
+    line = Line().add(f" {name}", DIM).to(VALUE_AT).add(units.shorten(value, max(0, width - VALUE_AT)), WORK)
+    line.add("  ").to(VALUE_AT + 8)
+    return line.add(units.shorten(meaning, max(0, width - line.cells)), DIM)
+
+
+def _verification(view: ModeView, width: int) -> list[Line]:
+    verified = view.verified
+    if verified is None:
+        return []
+    verdict = "DIFFERS from eager" if verified.flagged else "same tokens"
+    text = (
+        f"{verdict}: {verified.agree}/{verified.steps} agree (eager with itself {verified.noise_agree}), "
+        f"largest logit difference {verified.logit_diff:.4f} (eager's own {verified.noise_diff:.4f})"
+    )
+    return [Line().to(5).add(units.shorten(text, max(0, width - 5)), DIM)]

@@ -1,0 +1,145 @@
+"""The explanation page: each number on the screen, what it is, and its value now."""
+
+from core.snapshot import ModeView, Snapshot, Split
+from tui import units
+from tui.line import Line
+from tui.palette import DIM, STRONG, TEXT
+from tui.widgets import readings
+from tui.widgets.gpu_panel import busy_words, clock_words, gpu_absence
+from tui.widgets.rows import wrapped
+from tui.widgets.work_panel import ceiling_rows
+from tui.words import current
+
+Entry = tuple[str, str, str]
+"""What a number is called, its value now, and what it means."""
+
+_NAME_CELLS = 22
+NO_TOKENS = units.na("no tokens yet")
+
+
+def explain_text(snap: Snapshot, width: int) -> list[Line]:
+    """The rows of the explanation page."""
+    lines = [Line()]
+    for name, value, meaning in (*speed(snap), *device(snap), *host(snap), *itself(snap)):
+        lines.append(
+            Line()
+            .add(f" {name}", STRONG)
+            .to(_NAME_CELLS)
+            .add(units.shorten(value, width - _NAME_CELLS - 1), TEXT)
+        )
+        lines += wrapped(meaning, min(width, 100), 4, "   ", DIM)
+    return lines
+
+
+def speed(snap: Snapshot) -> list[Entry]:
+    """How fast, and from the host's side why."""
+    view, rate = current(snap), snap.rate
+    batch = snap.engine.batch if snap.engine else 1
+    prompt = f" of {units.count(snap.engine.prompt_tokens)} tokens" if snap.engine else ""
+
+    def milliseconds(ns: int | None) -> str:
+        return NO_TOKENS if ns is None else f"{units.ms(ns).strip()} ms"
+
+    return [
+        ("tok/s", units.rate(rate.tok_per_s).strip() if rate else NO_TOKENS,
+         f"Batch size ({batch}) times tokens, divided by the sum of their times; pauses and tokens "
+         "under the profiler do not count."),
+        ("ms/token, p50, p99", _three(snap),
+         "From before the first kernel of a token is submitted until after the device has finished it: "
+         "mean, median and the slowest hundredth."),
+        ("dispatch", milliseconds(view.dispatch_ns if view else None),
+         "Time until the host has submitted the whole token. In an eager mode this is nearly all of it."),
+        ("wait", milliseconds(view.wait_ns if view else None),
+         "Time that the host then waits for the device. In a graph mode this is nearly all of it."),
+        ("prefill", milliseconds(view.prefill_ns if view else None),
+         f"Reading the prompt{prompt}, timed apart. Graphs should not change it: it is the sanity check."),
+    ]  # fmt: skip
+
+
+def device(snap: Snapshot) -> list[Entry]:
+    """What the device did in that time."""
+    view = current(snap)
+    split = view.split if view is not None else None
+    gpu = snap.gpu
+    clock = clock_words(gpu)[0] if gpu is not None else units.na(gpu_absence(snap))
+    nvml = units.na(gpu_absence(snap))
+    if gpu is not None:
+        nvml = units.reading(gpu.util_pct, units.percent, gpu.missing, "util_pct").strip()
+    ceilings = dict(ceiling_rows(snap.ceiling))
+    return [
+        ("truly busy", f"{busy_words(snap).strip()}{_of_wall(view)}",
+         "Union of all kernel, copy and fill intervals of a token, from kernel records of a few steps, as a "
+         "share of the token's time. It repeats within a tenth of a percent; the token's time does not."),
+        ("host gap", _gap(view, split, "host_gap_ns"),
+         "The device had nothing queued, and the call that would give it work had not returned yet."),
+        ("launch latency", _gap(view, split, "launch_latency_ns"),
+         "The call had returned and the queue was empty, but the kernel had not started: it exists only "
+         "because the host is late."),
+        ("device gap", _gap(view, split, "device_gap_ns"),
+         "Kernels were queued, and still the next one did not start at once: about half a microsecond "
+         "each, also inside a graph."),
+        ("weight-stream bound", ceilings.get("weight-stream bound", ceilings.get("ceilings", "")),
+         "Bytes of the weights divided by the measured copy bandwidth: no batch-1 token can be faster."),
+        ("NVML util", nvml,
+         "The driver's number: the share of its window in which any kernel at all was running. It says "
+         "nothing of how much of the GPU that kernel used."),
+        ("SM clock", clock,
+         "The clock of the GPU's cores and why it is no higher."),
+    ]  # fmt: skip
+
+
+def host(snap: Snapshot) -> list[Entry]:
+    """Whether the machine lets the decode thread run."""
+    return [
+        ("ready, but no core", readings.run_delay(snap).strip(),
+         "Time per token that the decode thread could have run but had no CPU core: a neighbour's work."),
+        ("CPU of others", readings.others(snap.cpu).strip(),
+         "CPU time of everything that is not idlegap, in percent of one core."),
+        ("steal", readings.steal(snap.cpu).strip(),
+         "Share of time in which the hypervisor ran another guest instead of this one."),
+        ("CPU quota", readings.quota(snap.cgroup),
+         "The smallest limit on the way from our control group to the root, and how long it stopped us."),
+        ("pressure", readings.pressure(snap.cgroup).strip(),
+         "Share of time in which at least one task waited for a CPU."),
+    ]  # fmt: skip
+
+
+def itself(snap: Snapshot) -> list[Entry]:
+    """What watching costs, and what was left out."""
+    monitor = snap.monitor
+    frame = "" if monitor is None else (
+        f", {units.ms(monitor.frame_ns).strip()} ms a frame, {monitor.frames_per_s:.0f} frames/s"
+    )  # fmt: skip
+    own = "The decode thread shares this process, so its figures include the screen's disturbance."
+    apart = (
+        "CPU of the thread that draws, and bytes sent to the terminal. Decoding runs in a process of its own."
+    )
+    return [
+        ("this screen", f"{readings.own_cost(snap).strip()}{frame}", own if snap.in_process else apart),
+        ("left out", f"{units.count(snap.excluded)} tokens, {units.count(snap.dropped)} events lost",
+         "Warm-up tokens and those under the profiler never enter a figure; events are lost only when "
+         "nobody reads them in time."),
+    ]  # fmt: skip
+
+
+def _three(snap: Snapshot) -> str:
+    rate = snap.rate
+    if rate is None:
+        return NO_TOKENS
+    return (
+        f"{units.ms(rate.mean_ns).strip()}, {units.ms(rate.p50_ns).strip()}, {units.ms(rate.p99_ns).strip()}"
+    )
+
+
+def _of_wall(view: ModeView | None) -> str:
+    if view is None or view.split is None or view.wall_ns is None:
+        return ""
+    return f" = {units.ms(view.split.busy_ns).strip()} of {units.ms(view.wall_ns).strip()} ms"
+
+
+def _gap(view: ModeView | None, split: Split | None, name: str) -> str:
+    if view is None:
+        return NO_TOKENS
+    if split is None:
+        return units.na(view.split_reason or "not measured yet")
+    return f"{units.ms(getattr(split, name)).strip()} ms a token"

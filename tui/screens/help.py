@@ -1,0 +1,72 @@
+"""The help page: keys, modes, and how to read the pictures."""
+
+from core.modes import BASELINE, MODES, REPLAYED
+from core.snapshot import Snapshot
+from tui.line import Line
+from tui.palette import DIM, KEY, STRONG, TEXT
+from tui.units import na
+from tui.widgets.mode_bars import PLAIN_PARTS, SPLIT_PARTS
+from tui.widgets.rows import wrapped
+from tui.widgets.strip_cells import SLOW
+
+KEYS = (
+    ("space", f"switch between {BASELINE} and {REPLAYED}: the same kernels, submitted differently"),
+    ("1 - 6", "enter a mode"),
+    ("p", "pause decoding, or go on"),
+    ("t", "restart the round with its prefill"),
+    ("m", "measure device time in this mode now (a short pause)"),
+    ("d", "detail: kernels, ceilings, meters side by side"),
+    ("e", "explain each number with its value now"),
+    ("R", "start the engine again after it has ended"),
+    ("q", "quit (ctrl+c too)"),
+)
+_KEY_AT = 12
+
+
+def help_text(snap: Snapshot, width: int) -> list[Line]:
+    """The rows of the help page."""
+    lines = [Line(), _heading("keys")]
+    for key, meaning in KEYS:
+        lines += _entry(key, meaning, width)
+    lines += [Line(), _heading("modes")]
+    for spec in MODES:
+        view = snap.mode_view(spec.name)
+        text = f"{spec.name}: {spec.summary}; shows {spec.isolates}"
+        if view is not None and view.reason is not None:
+            text += f" ({na(view.reason)})"
+        lines += _entry(spec.key, text, width)
+    lines += [Line(), _heading("how to read the pictures")]
+    for part, meaning in zip((*SPLIT_PARTS, *PLAIN_PARTS), _PART_MEANINGS, strict=True):
+        lines += [
+            Line()
+            .add(f"   {part.glyph * 3}", part.style)
+            .to(_KEY_AT)
+            .add(f"{part.name}: {meaning}"[: width - _KEY_AT])
+        ]
+    lines += _entry("strip", _STRIP, width)
+    lines += _entry(SLOW, "a token far slower than its neighbours", width)
+    return lines
+
+
+_PART_MEANINGS = (
+    "reading the weights once at measured bandwidth",
+    "the rest of the time in which kernels run",
+    "a kernel was submitted, but had not begun",
+    "nothing was submitted: the device idles for the host",
+    "shown until device time has been measured",
+    "likewise",
+)
+_STRIP = (
+    "every column is half a second; solid up to the device's own work, dotted up to the median "
+    "token, a single dot at the slowest one. Lines: device busy and the weight-stream bound."
+)
+
+
+def _heading(text: str) -> Line:
+    return Line().add(f" {text}", STRONG)
+
+
+def _entry(key: str, meaning: str, width: int) -> list[Line]:
+    rows = wrapped(meaning, min(width, 100) - _KEY_AT, 4, "", TEXT if key else DIM)
+    heads = [f"   {key}", *[""] * len(rows)]
+    return [Line().add(head, KEY).to(_KEY_AT).extend(row) for head, row in zip(heads, rows, strict=False)]

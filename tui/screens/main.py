@@ -1,0 +1,110 @@
+"""The live screen: all of the argument in one look."""
+
+from textual.app import ComposeResult
+from textual.containers import Container
+from textual.widget import Widget
+
+from core.snapshot import Snapshot
+from tui.glyphs import GlyphLevel
+from tui.layout import Need, Plan, plan
+from tui.palette import BACKGROUND
+from tui.screens.base import SnapshotScreen
+from tui.widgets.compact import Compact
+from tui.widgets.failure import Failure
+from tui.widgets.gpu_panel import GpuPanel
+from tui.widgets.header import Header
+from tui.widgets.host_panel import HostPanel
+from tui.widgets.key_bar import KeyBar
+from tui.widgets.latency_strip import LatencyStrip
+from tui.widgets.loading import Loading
+from tui.widgets.mode_bars import ModeBars
+from tui.widgets.panel import Panel
+from tui.widgets.rate import RatePanel
+from tui.widgets.sentence import Sentence
+from tui.widgets.text_view import TextView
+from tui.widgets.work_panel import WorkPanel
+from tui.words import is_loading
+
+
+class _PanelBox(Container):
+    """The panels, stacked or side by side; nothing of its own shows."""
+
+    BLANK = True
+
+
+class MainScreen(SnapshotScreen):
+    """Lays the panels out by `tui.layout.plan` and hands each one the snapshot."""
+
+    DEFAULT_CSS = f"""
+    MainScreen {{ background: {BACKGROUND}; overflow: hidden; }}
+    MainScreen #panels {{ height: auto; layout: vertical; overflow: hidden; }}
+    MainScreen #panels.side-by-side {{ layout: horizontal; }}
+    """
+
+    def __init__(self, level: GlyphLevel) -> None:
+        super().__init__()
+        self._plan: Plan | None = None
+        self._above: list[Panel] = [
+            Compact(level, id="compact"),
+            Header(level, id="header"),
+            RatePanel(level, id="rate"),
+            Loading(level, id="loading"),
+            Failure(level, id="failure"),
+            LatencyStrip(level, id="strip"),
+            ModeBars(level, id="bars"),
+        ]
+        self._side: list[Panel] = [
+            HostPanel(level, id="host"),
+            GpuPanel(level, id="gpu"),
+            WorkPanel(level, id="work"),
+        ]
+        self._below: list[Panel] = [
+            TextView(level, id="text"),
+            Sentence(level, id="sentence"),
+            KeyBar(level, id="keys"),
+        ]
+        self._box = _PanelBox(*self._side, id="panels")
+
+    def compose(self) -> ComposeResult:
+        yield from self._above
+        yield self._box
+        yield from self._below
+
+    def show(self, snap: Snapshot) -> None:
+        self._arrange(snap)
+        for panel in (*self._above, *self._side, *self._below):
+            if panel.display:
+                panel.show(snap)
+
+    def _arrange(self, snap: Snapshot) -> None:
+        width, height = self.app.size
+        new = plan(width, height, need_of(snap))
+        if new == self._plan:
+            return
+        self._plan = new
+        for panel in (*self._above, *self._side, *self._below):
+            rows = getattr(new, str(panel.id))
+            _resize(panel, rows)
+        self._box.set_class(new.columns > 1, "side-by-side")
+        spaced: list[Widget] = [
+            w for w in (self._above[1], *self._above[3:], self._box, *self._below) if w.display
+        ]
+        for i, widget in enumerate(spaced):
+            widget.styles.margin = (0, 0, 1, 0) if i < new.spacing else 0
+
+
+def need_of(snap: Snapshot) -> Need:
+    """What the layout has to make room for."""
+    return Need(
+        modes=len(snap.modes),
+        ready_modes=sum(mode.reason is None for mode in snap.modes),
+        loading=is_loading(snap),
+        failed=snap.failed is not None,
+        text=bool(snap.text),
+    )
+
+
+def _resize(panel: Panel, rows: int) -> None:
+    panel.display = rows > 0
+    if rows:
+        panel.styles.height = rows

@@ -1,0 +1,125 @@
+"""One formatter for each unit. Widths are fixed, so that a changing number moves nothing.
+
+Every formatter takes the raw value (integer ns, bytes, mW …) and returns text; the largest
+value that a real machine shows fits the stated width. What is not known goes through `na`.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+_Value = TypeVar("_Value")
+
+NS_PER_MS = 1e6
+NS_PER_S = 1e9
+NA_SEPARATOR = ": "
+
+
+def number(value: float, width: int) -> str:
+    """`value` with as many decimals (at most 2) as `width` characters allow, right-aligned."""
+    for decimals in (2, 1, 0):
+        text = f"{value:.{decimals}f}"
+        if len(text) <= min(width, 4):
+            return text.rjust(width)
+    for divisor, suffix in ((1, ""), (1e3, "k"), (1e6, "M"), (1e9, "G")):
+        text = f"{value / divisor:.0f}{suffix}"
+        if len(text) <= width:
+            return text.rjust(width)
+    return f"{value:.0e}".rjust(width)
+
+
+def ms(ns: int | float, width: int = 4) -> str:
+    """Milliseconds from ns, without the unit: ``4.18``, ``22.9``, ``1204``."""
+    return number(ns / NS_PER_MS, width)
+
+
+def microseconds(ns: float) -> str:
+    """Microseconds from ns with the unit: ``15.9 µs``."""
+    return f"{number(ns / 1e3, 4).strip()} µs"
+
+
+def rate(per_s: float, width: int = 4) -> str:
+    """Tokens per second, without the unit: ``53.2``, ``1389``, ``12k``."""
+    return number(per_s, width)
+
+
+def percent(value: float) -> str:
+    """Percent of 0..100 in five characters: `` 88 %``, ``0.3 %``, ``100 %``."""
+    if 0 <= value < 9.95:
+        return f"{value:.1f} %"
+    return f"{value:3.0f} %"
+
+
+def share(fraction: float) -> str:
+    """A fraction of 0..1 as `percent`."""
+    return percent(fraction * 100)
+
+
+def ratio(value: float) -> str:
+    """A speed-up in five characters: ``5.45x``, ``12.1x``."""
+    return f"{number(value, 4)}x"
+
+
+def gigabytes(n_bytes: float) -> str:
+    """Decimal gigabytes without the unit: ``3.3``, ``141``."""
+    value = n_bytes / 1e9
+    return f"{value:.0f}" if value >= 99.95 else f"{value:.1f}"
+
+
+def bandwidth(bytes_per_s: float) -> str:
+    """Memory bandwidth with its unit: ``4,290 GB/s``."""
+    return f"{bytes_per_s / 1e9:,.0f} GB/s"
+
+
+def kilobytes_per_s(bytes_per_s: float) -> str:
+    """Terminal traffic with its unit: `` 2.1 KB/s``."""
+    return f"{number(bytes_per_s / 1e3, 3)} KB/s"
+
+
+def watts(milliwatts: int) -> str:
+    """Watts from mW, without the unit, three characters: ``212``."""
+    return f"{milliwatts / 1e3:3.0f}"
+
+
+def megahertz(mhz: int) -> str:
+    """Clock with its unit, eight characters: ``1980 MHz``."""
+    return f"{mhz:4d} MHz"
+
+
+def celsius(degrees: int) -> str:
+    """Temperature with its unit: ``41 °C``."""
+    return f"{degrees} °C"
+
+
+def count(value: int) -> str:
+    """A count with thousands set apart: ``1,432``."""
+    return f"{value:,}"
+
+
+def elapsed(ns: int) -> str:
+    """A time that is still running, seven characters: ``  3.1 s``, ``1:05 min``."""
+    seconds = max(0, ns) / NS_PER_S
+    if seconds < 100:
+        return f"{seconds:5.1f} s"
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d} min"
+
+
+def shorten(text: str, width: int) -> str:
+    """`text` cut to `width` characters, with an ellipsis where something was cut."""
+    return text if len(text) <= width else text[: max(0, width - 1)] + "…"[: max(0, width)]
+
+
+def na(reason: str | None, width: int | None = None) -> str:
+    """``n/a`` and why, cut to `width` where one is given."""
+    text = f"n/a{NA_SEPARATOR}{reason}" if reason else "n/a"
+    return text if width is None else shorten(text, width)
+
+
+def reading(
+    value: _Value | None,
+    show: Callable[[_Value], str],
+    missing: Mapping[str, str],
+    field: str,
+    width: int | None = None,
+) -> str:
+    """A sensor's `value` through `show`, or ``n/a`` with the reason that `missing` has for `field`."""
+    return na(missing.get(field), width) if value is None else show(value)

@@ -1,0 +1,37 @@
+"""The whole monitor in a few rows, for terminals too small for anything else."""
+
+from core.snapshot import Snapshot
+from tui.line import Line
+from tui.palette import BAD, DIM, KEY, SENTENCE, STRONG, TEXT, WARN
+from tui.units import elapsed, ms, rate, share
+from tui.widgets.loading import stage_words
+from tui.widgets.panel import Panel
+from tui.widgets.rows import wrapped
+from tui.words import current, is_loading, mode_words, true_busy
+
+
+class Compact(Panel):
+    """Mode, speed, the true busy share and the sentence: the most important row first."""
+
+    def paint(self, snap: Snapshot, width: int, height: int) -> list[Line]:
+        lines: list[Line] = []
+        if snap.failed is not None:
+            lines += wrapped(f"engine lost: {snap.failed.reason}", width, 3, "", BAD)
+            lines.append(Line().add("R", KEY).add(" restart "))
+        elif is_loading(snap):
+            since = elapsed(snap.t_ns - snap.stage.since_ns).strip()
+            lines += wrapped(f"{stage_words(snap.stage)} {since}", width, 3, "", STRONG)
+        if snap.rate is not None and snap.mode is not None:
+            lines.append(Line().add(f"{rate(snap.rate.tok_per_s)} tok/s", STRONG))
+            lines.append(Line().add(f"{ms(snap.rate.mean_ns)} ms/token", STRONG))
+            lines.append(Line().add(mode_words(snap.mode), KEY).add("  PAUSED" if snap.paused else "", WARN))
+            busy = true_busy(current(snap))
+            if busy is not None:
+                lines.append(Line().add(f"GPU idle {share(1 - busy).strip()}", TEXT))
+        text, style = (snap.notice, WARN) if snap.notice else (snap.sentence, SENTENCE)
+        room = height - len(lines)
+        if room > 1:
+            lines += wrapped(text, width, room - 1, "", style)
+        if len(lines) < height:
+            lines.append(Line().add("?", KEY).add(" help  ", DIM).add("q", KEY).add(" quit", DIM))
+        return lines

@@ -1,0 +1,35 @@
+"""The engine has ended: why, what its log said last, and how to go on."""
+
+from core.snapshot import Snapshot
+from tui.line import Line
+from tui.palette import BAD, DIM, KEY, TEXT
+from tui.units import shorten
+from tui.widgets.panel import Panel
+from tui.widgets.rows import title, wrapped
+
+
+class Failure(Panel):
+    """An event on the screen, never the end of the app."""
+
+    def paint(self, snap: Snapshot, width: int, height: int) -> list[Line]:
+        failed = snap.failed
+        if failed is None:
+            return []
+        lines = [title("the engine has ended", "", width)]
+        lines += wrapped(failed.reason, width, 3, "   ", BAD)
+        lines += wrapped(failed.hint, width, 2, "   ", TEXT)
+        keys = (
+            Line()
+            .add("   R", KEY)
+            .add(" starts it again   ", TEXT)
+            .add("q", KEY)
+            .add(" quits with exit code ")
+        )
+        keys.add("3" if failed.unsupported else "4")
+        room = height - len(lines) - 1
+        if failed.log_tail and room > 3:
+            lines.append(Line().add("   the last lines of its log:", DIM))
+            room -= 1
+        tail = failed.log_tail[-room:] if room > 0 else ()
+        lines += [Line().add("   │ ", DIM).add(shorten(text, width - 6), DIM) for text in tail]
+        return [*lines[: height - 1], keys]

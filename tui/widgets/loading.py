@@ -1,0 +1,81 @@
+"""What the engine is doing before the first token, and for how long."""
+
+from core.snapshot import Snapshot, StageView
+from tui.glyphs import GlyphLevel
+from tui.line import Line
+from tui.palette import DIM, GOOD, KEY, STRONG, TEXT, WORK
+from tui.units import elapsed, shorten
+from tui.widgets.panel import Panel
+from tui.widgets.rows import wrapped
+
+_GAUGE_CELLS = 30
+_DETAIL_AT = 40
+_STAGE_WORDS = {
+    "starting": "starting the engine process",
+    "importing": "importing torch and transformers",
+    "downloading": "downloading the model",
+    "building": "building the model",
+    "bandwidth": "measuring memory bandwidth",
+    "warming up": "warming up",
+    "capturing": "capturing the CUDA graph",
+    "compiling": "compiling kernels",
+    "prefill": "reading the prompt",
+    "decoding": "decoding",
+    "profiling": "measuring device time",
+    "verifying": "comparing tokens",
+    "paused": "paused",
+    "stopped": "stopped",
+    "failed": "failed",
+}
+_INTRODUCTION = (
+    "A language model will decode here, one token at a time, on this machine. For each token you "
+    "will see how long the GPU computes and how long it idles because the host has not told it yet "
+    "what to do. Press space then to replay the same kernels from a CUDA graph, and watch the idle "
+    "time close."
+)
+
+
+def stage_words(stage: StageView) -> str:
+    """What a stage is, as a phrase."""
+    return _STAGE_WORDS[stage.stage]
+
+
+class Loading(Panel):
+    """The stages so far with the time each one took, the running one with its progress."""
+
+    def __init__(self, level: GlyphLevel, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(level, id=id)
+        self._past: list[tuple[str, int]] = []
+        self._stage: StageView | None = None
+
+    def paint(self, snap: Snapshot, width: int, height: int) -> list[Line]:
+        self._remember(snap.stage)
+        stage = snap.stage
+        lines = [Line()] if height > 8 else []
+        lines += [
+            Line().add("   ✓ ", GOOD).add(f"{words:<34}", DIM).add(elapsed(took_ns), DIM)
+            for words, took_ns in self._past
+        ]
+        now = Line().add("   ▸ ", KEY).add(f"{stage_words(stage):<34}", STRONG)
+        now.add(elapsed(snap.t_ns - stage.since_ns), TEXT)
+        lines.append(now)
+        if stage.detail:
+            lines.append(Line().to(5).add(shorten(stage.detail, width - 6), TEXT))
+        if stage.fraction is not None:
+            filled = round(min(1.0, max(0.0, stage.fraction)) * _GAUGE_CELLS)
+            gauge = Line().to(5).add("█" * filled, WORK).add("░" * (_GAUGE_CELLS - filled), DIM)
+            lines.append(gauge.add(f" {stage.fraction:4.0%}", TEXT))
+        lines.append(Line())
+        introduction = wrapped(_INTRODUCTION, min(width, 76), 6, "   ", DIM)
+        if len(lines) + len(introduction) <= height:
+            lines += introduction
+        return lines[-height:] if len(lines) > height else lines
+
+    def _remember(self, stage: StageView) -> None:
+        before = self._stage
+        if before is not None and before.since_ns != stage.since_ns and before.stage != stage.stage:
+            self._past.append((stage_words(before), stage.since_ns - before.since_ns))
+        if before is None or before.stage != stage.stage:
+            self._stage = stage
+        if stage.stage == "starting":
+            self._past = []

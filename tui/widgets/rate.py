@@ -1,0 +1,75 @@
+"""How fast it decodes now, and in which way: the first thing that anyone reads."""
+
+from rich.style import Style
+
+from core.modes import BASELINE, mode_spec
+from core.snapshot import Snapshot
+from tui import units
+from tui.glyphs import GlyphLevel
+from tui.line import Line
+from tui.palette import DIM, GOOD, KEY, STRONG, TEXT
+from tui.widgets.digits import ROWS, big
+from tui.widgets.panel import Panel
+from tui.words import current, mode_words
+
+BIG_WIDTH = 64
+_SLOT = 16
+"""Cells of a big number of four digits."""
+
+_FACTS_AT = 53
+
+
+class RatePanel(Panel):
+    """Tokens per second and milliseconds per token, large where there is room."""
+
+    def paint(self, snap: Snapshot, width: int, height: int) -> list[Line]:
+        if height < ROWS or width < BIG_WIDTH or self.level is GlyphLevel.ASCII:
+            return _small(snap, width, height)
+        speed, latency = _figures(snap)
+        lines = []
+        for row, (left, right) in enumerate(zip(big(speed), big(latency), strict=True)):
+            last = row == ROWS - 1
+            line = Line().to(1 + _SLOT - len(left)).add(left, STRONG)
+            line.add(" tok/s" if last else "", TEXT).to(26 + _SLOT - len(right)).add(right, STRONG)
+            line.add(" ms/token" if last else "", TEXT).to(_FACTS_AT)
+            lines.append(line)
+        for line, (text, style) in zip(lines, _facts(snap), strict=False):
+            line.add(units.shorten(text, width - _FACTS_AT), style)
+        return lines
+
+
+def _figures(snap: Snapshot) -> tuple[str, str]:
+    if snap.rate is None:
+        return "-", "-"
+    return units.rate(snap.rate.tok_per_s).strip(), units.ms(snap.rate.mean_ns).strip()
+
+
+def _facts(snap: Snapshot) -> list[tuple[str, Style]]:
+    view = current(snap)
+    if view is None or snap.mode is None:
+        return []
+    facts = [(f"mode {mode_words(snap.mode)}", KEY)]
+    if snap.rate is not None:
+        facts.append((f"p50 {units.ms(snap.rate.p50_ns)}  p99 {units.ms(snap.rate.p99_ns)}", TEXT))
+    if view.speedup is not None and snap.mode != BASELINE:
+        faster = view.speedup > 1
+        facts.append((f"{units.ratio(view.speedup).strip()} vs {BASELINE}", GOOD if faster else TEXT))
+    else:
+        facts.append((mode_spec(snap.mode).summary, DIM))
+    return facts
+
+
+def _small(snap: Snapshot, width: int, height: int) -> list[Line]:
+    speed, latency = _figures(snap)
+    line = Line().add(f" {speed.rjust(4)}", STRONG).add(" tok/s  ")
+    line.add(f"{latency.rjust(4)}", STRONG).add(" ms/token  ")
+    rest = _facts(snap)
+    if height == 1:
+        for text, style in (*rest[1:], *rest[:1]):
+            if line.cells + len(text) + 2 <= width:
+                line.add(text, style).add("  ")
+        return [line]
+    lines = [line, *(Line().add(" ") for _ in rest[1:])]
+    for row, (text, style) in zip([*lines[1:2], *lines[1:]], rest, strict=True):
+        row.add(f" {text} ", style)
+    return lines

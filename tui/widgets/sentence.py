@@ -1,0 +1,20 @@
+"""One plain sentence on what limits this machine now, or what just happened."""
+
+from core.snapshot import Snapshot
+from tui.line import Line
+from tui.palette import SENTENCE, WARN
+from tui.widgets.panel import Panel
+from tui.widgets.rows import wrapped
+
+_AFTER_THE_END = "The figures on this screen are the last ones before the engine ended."
+
+
+class Sentence(Panel):
+    """The session's sentence; a notice takes its place for as long as it stands."""
+
+    def paint(self, snap: Snapshot, width: int, height: int) -> list[Line]:
+        if snap.notice:
+            return wrapped(snap.notice, width, height, " ! ", WARN)
+        if snap.failed is not None:
+            return wrapped(_AFTER_THE_END, width, height, " ► ", SENTENCE)
+        return wrapped(snap.sentence, width, height, " ► ", SENTENCE)

@@ -1,0 +1,19 @@
+"""The text that a real model writes: the work whose speed all the numbers describe."""
+
+import textwrap
+
+from core.snapshot import Snapshot
+from tui.line import Line
+from tui.palette import DIM, TEXT
+from tui.widgets.panel import Panel
+
+
+class TextView(Panel):
+    """The newest rows of the decoded text."""
+
+    def paint(self, snap: Snapshot, width: int, height: int) -> list[Line]:
+        room = max(1, width - 8)
+        text = "".join(c if c.isprintable() else " " for c in snap.text)
+        rows = [text[-room:]] if height == 1 else (textwrap.wrap(text, room) or [""])[-height:]
+        heads = [" text  ", *["       "] * height]
+        return [Line().add(head, DIM).add(row, TEXT) for head, row in zip(heads, rows, strict=False)]

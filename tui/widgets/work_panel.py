@@ -1,0 +1,66 @@
+"""The device's work: which kernels, how much memory traffic, how near the ceilings."""
+
+from core.snapshot import Ceiling, ModeView, Snapshot
+from tui import units
+from tui.line import Line
+from tui.palette import DIM, TEXT, WORK
+from tui.widgets.panel import Panel
+from tui.widgets.rows import labelled, title
+from tui.words import current
+
+
+class WorkPanel(Panel):
+    """The third panel of a very wide screen: ceilings first, then the largest kernels."""
+
+    def paint(self, snap: Snapshot, width: int, height: int) -> list[Line]:
+        view = current(snap)
+        lines = [title("device work", f"in {view.name}" if view else "", width)]
+        lines += [labelled(name, value, width) for name, value in ceiling_rows(snap.ceiling)]
+        if view is not None:
+            lines += kernel_rows(view, width, max(0, height - len(lines)))
+        return lines[:height]
+
+
+def ceiling_rows(ceiling: Ceiling | None) -> list[tuple[str, str]]:
+    """The bound, both bandwidths and what is reached of each, or why not."""
+    if ceiling is None:
+        return [("ceilings", units.na("not measured yet"))]
+    measured = ceiling.bandwidth
+    copy = measured.copy_bytes_per_s if measured else None
+    missing = measured.missing if measured else {}
+    copy_words = units.reading(copy, units.bandwidth, missing, "copy_bytes_per_s")
+    spec = units.na(ceiling.spec_source)
+    if ceiling.spec_bytes_per_s is not None:
+        spec = f"{units.bandwidth(ceiling.spec_bytes_per_s)} ({ceiling.spec_source})"
+    bound = units.na("needs a measured bandwidth")
+    if ceiling.bound_ns:
+        bound = f"{units.ms(ceiling.bound_ns).strip()} ms, {units.rate(1e9 / ceiling.bound_ns).strip()} tok/s"
+    return [
+        ("weight-stream bound", bound),
+        ("copy bandwidth", f"{copy_words}{_reached(ceiling.mbu_measured)}"),
+        ("specified", f"{spec}{_reached(ceiling.mbu_spec)}"),
+    ]
+
+
+def kernel_rows(view: ModeView, width: int, rows: int) -> list[Line]:
+    """Launches, device time and the largest kernels of the last accepted window."""
+    window = view.profile
+    if window is None:
+        return [labelled("kernels", units.na(view.split_reason or "not measured yet"), width)][:rows]
+    mean_ns = window.busy_sum_ns / window.kernels if window.kernels else 0
+    lines = [
+        labelled(
+            "kernels per token", f"{units.count(window.kernels)}, {units.microseconds(mean_ns)} each", width
+        ),
+        labelled("device busy", f"{units.ms(window.busy_ns).strip()} ms, union over streams", width),
+    ]
+    for kernel in window.top[: max(0, rows - len(lines))]:
+        line = Line().add(f" {units.ms(kernel.total_ns)} ms {kernel.count:5.0f}x ", WORK)
+        lines.append(
+            line.add(units.shorten(kernel.name, max(0, width - line.cells - 1)), TEXT if width > 60 else DIM)
+        )
+    return lines[:rows]
+
+
+def _reached(mbu: float | None) -> str:
+    return "" if mbu is None else f", {units.share(mbu).strip()} used"
