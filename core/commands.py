@@ -40,8 +40,12 @@ class VerifyModes(Command, frozen=True, tag="verify-modes"):
     """Compare the tokens of the current mode with eager's."""
 
 
+class ProbeDispatch(Command, frozen=True, tag="probe-dispatch"):
+    """Measure what it costs the host to submit an empty kernel."""
+
+
 class Stop(Command, frozen=True, tag="stop"):
     """End the engine in an orderly way."""
 
 
-AnyCommand = SetMode | SetPaused | RestartRound | SetShape | TakeProfile | VerifyModes | Stop
+AnyCommand = SetMode | SetPaused | RestartRound | SetShape | TakeProfile | VerifyModes | ProbeDispatch | Stop

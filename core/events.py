@@ -120,6 +120,21 @@ class RoundStarted(Event, frozen=True, tag="round"):
     position: int
 
 
+class RoundFinished(Event, frozen=True, tag="round-finished"):
+    """All tokens of a round were decoded; `mode` is the one that it ended in.
+
+    `peak_memory_bytes` is the most device memory that was allocated at one time within the
+    round, its prefill included and what only the verification holds left out. It counts what
+    PyTorch's allocator gave out, so neither its cache nor the CUDA context.
+    """
+
+    round: int
+    mode: ModeName
+    tokens: int
+    peak_memory_bytes: int | None = None
+    missing: dict[str, str] = {}
+
+
 class Token(msgspec.Struct, frozen=True, array_like=True):
     """One decode step, timed on the decode thread.
 
@@ -232,6 +247,25 @@ class Verified(Event, frozen=True, tag="verified"):
     noise_agree: int
     noise_diff: float
     flagged: bool
+
+
+class DispatchProbe(Event, frozen=True, tag="dispatch-probe"):
+    """Host time to submit one empty kernel, median over batches of `launches`.
+
+    `launch_ns` is the bare launch through one thin binding; `operator_ns` is the smallest
+    PyTorch operator, which adds the framework's own dispatch to it.
+    """
+
+    launch_ns: int | None
+    operator_ns: int | None
+    launches: int = 0
+    missing: dict[str, str] = {}
+
+
+class Notice(Event, frozen=True, tag="notice"):
+    """Something that the user should read once; decoding goes on regardless."""
+
+    text: str
 
 
 class EngineFailed(Event, frozen=True, tag="engine-failed"):
@@ -356,19 +390,32 @@ class MonitorSample(Event, frozen=True, tag="monitor"):
     frames_per_s: float
 
 
+class Neighbours(Event, frozen=True, tag="neighbours"):
+    """How many noisy neighbours of our own making run from now on (`core.neighbours`).
+
+    `cores` are those that some of them are pinned to; empty where all may run anywhere.
+    """
+
+    count: int
+    cores: tuple[int, ...] = ()
+
+
 EngineEvent = (
     EngineStage
     | EngineReady
     | ModeEntered
     | ModeRefused
     | RoundStarted
+    | RoundFinished
     | TokenBatch
     | TextPiece
     | Dropped
     | ProfileWindow
     | Bandwidth
     | Verified
+    | DispatchProbe
+    | Notice
     | EngineFailed
 )
 SensorEvent = HostInfo | CpuSample | CgroupSample | GpuInfo | GpuSample
-AnyEvent = EngineEvent | SensorEvent | MonitorSample
+AnyEvent = EngineEvent | SensorEvent | MonitorSample | Neighbours

@@ -14,6 +14,8 @@ SYNTHETIC_MODELS = (SYNTHETIC_DEFAULT, SYNTHETIC_TINY)
 DEFAULT_PROMPT_TOKENS = 512
 DEFAULT_NEW_TOKENS = 255
 
+LEAST_NICE, MOST_NICE = -20, 19
+
 
 class SettingsError(ValueError):
     """A setting that cannot work; the message names it and says what would."""
@@ -36,6 +38,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         profile_every_ns: take a profile window of the current mode when it is first entered and
             then this often; None takes one only when asked to.
         sensing: read CPU time, run delay and switches of the decode thread for each token.
+        pin_core: the only core that the decode thread may run on; None leaves it to the kernel.
+        nice: nice value of the decode thread, -20 (served first) to 19; None keeps the app's.
     """
 
     model: str | None = None
@@ -49,6 +53,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     spec_bandwidth: float | None = None
     profile_every_ns: int | None = 120_000_000_000
     sensing: bool = True
+    pin_core: int | None = None
+    nice: int | None = None
 
     @property
     def cache_len(self) -> int:
@@ -74,6 +80,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         ):
             if value < least:
                 raise SettingsError(f"{name} {value}: must be at least {least}")
+        if self.pin_core is not None and self.pin_core < 0:
+            raise SettingsError(f"--pin {self.pin_core}: must be the number of a core, from 0")
+        if self.nice is not None and not LEAST_NICE <= self.nice <= MOST_NICE:
+            raise SettingsError(f"--nice {self.nice}: must lie within {LEAST_NICE} to {MOST_NICE}")
         needed = self.prompt_tokens + self.new_tokens
         if self.max_cache_len is not None and self.max_cache_len < needed:
             raise SettingsError(

@@ -28,6 +28,15 @@ class Device:
         if self.is_cuda:
             torch.cuda.synchronize(self.torch)
 
+    def reset_peak_memory(self) -> None:
+        """Let `peak_memory_bytes` count from what is allocated now."""
+        if self.is_cuda:
+            torch.cuda.reset_peak_memory_stats(self.torch)
+
+    def peak_memory_bytes(self) -> int | None:
+        """Most memory that PyTorch had allocated at one time since the reset; None on the CPU."""
+        return torch.cuda.max_memory_allocated(self.torch) if self.is_cuda else None
+
 
 def choose_device(text: str) -> Device:
     """Resolve ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.

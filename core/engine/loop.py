@@ -7,11 +7,13 @@ waits for whoever reads them.
 
 import queue
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
 from core.commands import (
     AnyCommand,
+    ProbeDispatch,
     RestartRound,
     SetMode,
     SetPaused,
@@ -24,6 +26,7 @@ from core.engine.errors import ModeError, UnsupportedError
 from core.engine.lineup import Lineup
 from core.engine.modes import Mode
 from core.engine.outbox import Outbox
+from core.engine.probe import probe_dispatch
 from core.engine.profile import WINDOW_STEPS, Profiler
 from core.engine.verify import Verifier
 from core.events import (
@@ -32,6 +35,7 @@ from core.events import (
     ModeEntered,
     ModeRefused,
     ProfileWindow,
+    RoundFinished,
     RoundStarted,
     Stage,
     TextPiece,
@@ -104,11 +108,12 @@ class DecodeLoop:
         tokenizer: Any = None,
         profiler: Profiler | None = None,
         profile_every_ns: int | None = None,
+        unpinned: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         """`rebuild(batch, prompt_tokens)` makes the lineup for another shape.
 
         Without a `profiler` (on the CPU) no window is taken; with `profile_every_ns` None only
-        when asked for.
+        when asked for. `unpinned` is entered while a mode is prepared.
         """
         self._modes = lineup.modes
         self._refused = lineup.refused
@@ -116,6 +121,7 @@ class DecodeLoop:
         self._first_mode = first_mode
         self._profiler = profiler
         self._profile_every_ns = profile_every_ns
+        self._unpinned = unpinned
         self._profiled_ns: dict[ModeName, int] = {}
         self._verifier: Verifier | None = None
         self._new_tokens = new_tokens
@@ -161,6 +167,10 @@ class DecodeLoop:
                 self._take_profile()
             case VerifyModes():
                 self._verify()
+            case ProbeDispatch():
+                self._flush()
+                self._outbox.put(probe_dispatch(self._mode.workload.device, self._clock))
+                self._warm_up = WARM_UP_TOKENS
             case SetShape(batch, prompt_tokens):
                 self._reshape(batch, prompt_tokens)
             case Stop():
@@ -215,10 +225,11 @@ class DecodeLoop:
         stage: Stage = "compiling" if spec.compiles else "capturing" if mode.name == "graph" else "warming up"
         self._say(stage, spec.summary)
         try:
-            mode.enter()
-            mode.prefill()
-            mode.prepare()
-            mode.workload.device.synchronize()
+            with self._unpinned():
+                mode.enter()
+                mode.prefill()
+                mode.prepare()
+                mode.workload.device.synchronize()
         except ModeError as error:
             self._refused[mode.name] = str(error)
             self._outbox.put(ModeRefused(self._clock(), mode.name, str(error)))
@@ -256,6 +267,7 @@ class DecodeLoop:
         self._round = Round(self._rounds)
         device = self._mode.workload.device
         device.synchronize()
+        device.reset_peak_memory()
         started = self._clock()
         self._mode.prefill()
         device.synchronize()
@@ -265,6 +277,22 @@ class DecodeLoop:
         if self._text is not None:
             self._text.restart(int(self._mode.workload.token[0, 0]))
             self._say_text(restart=True)
+
+    def _finish_round(self, finished: Round) -> None:
+        self._flush()
+        peak = self._mode.workload.device.peak_memory_bytes()
+        if peak is not None and self._verifier is not None:
+            peak -= self._verifier.held_bytes
+        self._outbox.put(
+            RoundFinished(
+                self._clock(),
+                finished.number,
+                self._mode.name,
+                finished.decoded,
+                peak_memory_bytes=peak,
+                missing={} if peak is not None else {"peak_memory_bytes": "needs CUDA"},
+            )
+        )
 
     # --- tokens -----------------------------------------------------------------
 
@@ -284,6 +312,8 @@ class DecodeLoop:
                 self._flush("warm-up")
         elif token.done_ns - self._batch.tokens[0].start_ns >= BATCH_NS:
             self._flush()
+        if self._round.decoded >= self._new_tokens:
+            self._finish_round(self._round)
 
     def _timed_step(self) -> Token:
         """Submit a step and wait for it. Counters are read outside the timed part."""

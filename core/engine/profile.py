@@ -17,6 +17,7 @@ Known faults of repeated profiling sessions, and what is done about each:
 import gc
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -32,21 +33,33 @@ WINDOW_STEPS = 4
 """Enough to see that counts divide evenly; about 6,000 records in eager."""
 
 MARGIN_MARKERS = 8
-MARKER_CYCLES = 2000
-MARKER_NAME = "spin_kernel"
-"""The kernel behind ``torch.cuda._sleep``."""
 
 TOP_KERNELS = 12
 
 NO_RECORDS_HINT = "no kernel records: CUPTI is missing or another profiler (nsys, ncu) holds it"
 
 
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """A kernel that no decode step launches: how to launch it, and part of its name."""
+
+    launch: Callable[[], Any]
+    kernel: str
+
+
+SPIN = Marker(lambda: torch.cuda._sleep(2000), "spin_kernel")
+"""Spins for a microsecond."""
+
+
 class Profiler:
     """Takes windows and remembers each mode's kernel count. Used on the decode thread."""
 
-    def __init__(self, device: Device, clock: Callable[[], int] = time.perf_counter_ns) -> None:
+    def __init__(
+        self, device: Device, clock: Callable[[], int] = time.perf_counter_ns, marker: Marker = SPIN
+    ) -> None:
         self._device = device
         self._clock = clock
+        self._marker = marker
         self._windows = 0
         self._counts: dict[ModeName, int] = {}
 
@@ -96,21 +109,22 @@ class Profiler:
         self._device.synchronize()
         with profile(activities=[ProfilerActivity.CUDA]) as session:
             for _ in range(markers):
-                torch.cuda._sleep(MARKER_CYCLES)
+                self._marker.launch()
             self._device.synchronize()
             for _ in range(steps):
                 step()
                 self._device.synchronize()
         # prof.events() builds a Python object tree for seconds; the raw list takes milliseconds.
         result: Any = session.profiler
-        records = read_records(result.kineto_results.events()) if result else ([], [])
+        records = read_records(result.kineto_results.events(), self._marker.kernel) if result else ([], [])
         del session, result
         gc.collect()
         return records
 
 
-def read_records(events: Any) -> tuple[list[DeviceRecord], list[LaunchRecord]]:
-    """Sort raw kineto events into device records after the last marker, and launch calls.
+def read_records(events: Any, marker: str) -> tuple[list[DeviceRecord], list[LaunchRecord]]:
+    """Sort raw kineto events into device records after the last kernel called `marker`, and
+    launch calls.
 
     Without any marker among them both lists are empty: the head of the session was lost.
     """
@@ -123,7 +137,7 @@ def read_records(events: Any) -> tuple[list[DeviceRecord], list[LaunchRecord]]:
         end = start + event.duration_ns()
         if event.device_type() != cuda:
             launches.append(LaunchRecord(start, end, event.correlation_id()))
-        elif MARKER_NAME in name:
+        elif marker in name:
             last_marker = max(end, last_marker or end)
         elif name.startswith("Memcpy"):
             device.append(DeviceRecord(start, end, "copy", name, event.correlation_id()))

@@ -35,6 +35,11 @@ class Verifier:
         self._fed, self._logits = _run_freely(baseline, steps)
         self._noise_agree, self._noise = self._compare(baseline)
 
+    @property
+    def held_bytes(self) -> int:
+        """Memory that the kept tokens and logits take on the device."""
+        return self._fed.nbytes + self._logits.nbytes
+
     def verify(self, mode: Mode) -> Verified:
         """Feed the baseline's tokens to `mode`; the caller begins a new round afterwards."""
         agree, difference = self._compare(mode)

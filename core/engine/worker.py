@@ -15,7 +15,8 @@ from core.commands import AnyCommand
 from core.engine.environment import prepare_environment
 from core.engine.errors import UnsupportedError, first_line
 from core.engine.outbox import Outbox
-from core.events import EngineFailed, EngineStage, Stage
+from core.engine.placement import Placement
+from core.events import EngineFailed, EngineStage, Notice, Stage
 from core.locations import cache_dir
 from core.sensors.thread import ThreadCounters
 from core.settings import Settings
@@ -85,6 +86,9 @@ class EngineThread(threading.Thread):
         # Long-lived objects leave the collector's sight: its passes would land in tokens.
         gc.collect()
         gc.freeze()
+        placement = Placement(settings.pin_core, settings.nice)
+        for refusal in placement.apply():
+            self.outbox.put(Notice(self.clock(), refusal))
         DecodeLoop(
             lineup,
             build,
@@ -97,6 +101,7 @@ class EngineThread(threading.Thread):
             tokenizer=loaded.tokenizer,
             profiler=Profiler(device, self.clock) if device.is_cuda else None,
             profile_every_ns=settings.profile_every_ns,
+            unpinned=placement.released,
         ).run()
         self._say("stopped")
 

@@ -35,6 +35,11 @@ class StepGraph:
                 for _ in range(WARM_UP_STEPS):
                     step()
             torch.cuda.current_stream(device).wait_stream(stream)
+            # A graph has the addresses of cuBLAS's workspace built in, but does not own one that
+            # the warm-up made: inductor's graph trees free all workspaces, and the replay would
+            # then write into memory of others. Cleared now, it is made again within the capture,
+            # in memory that belongs to the graph.
+            torch._C._cuda_clearCublasWorkspaces()
             # "thread_local": the default mode fails when any other thread of the process
             # makes a CUDA call meanwhile.
             with torch.cuda.graph(self._graph, stream=stream, capture_error_mode="thread_local"):
@@ -63,8 +68,12 @@ class Graph(Mode):
         return graph_obstacle(workload.static)
 
     def prepare(self) -> None:
-        work = self.workload
-        self._captured = StepGraph(work, lambda: decode_one_token(work.model, work.token, work.static))
+        self._captured = StepGraph(self.workload, lambda: self.eager_step(self.workload))
+
+    @staticmethod
+    def eager_step(workload: Workload) -> torch.Tensor:
+        """The step that is captured: exactly that of `eager-static`."""
+        return decode_one_token(workload.model, workload.token, workload.static)
 
     def step(self) -> torch.Tensor:
         return self._captured.replay()

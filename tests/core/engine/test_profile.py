@@ -39,12 +39,13 @@ MARKER = "at::cuda::spin_kernel(long)"
 
 def test_records_before_the_last_marker_belong_to_nobody():
     events = [Raw("early", 0, 5), Raw(MARKER, 10, 5), Raw(MARKER, 20, 5), Raw("gemv", 30, 7, correlation=9)]
-    device, _ = read_records(events)
+    device, _ = read_records(events, "spin_kernel")
     assert [(r.name, r.start_ns, r.end_ns, r.correlation) for r in device] == [("gemv", 30, 37, 9)]
 
 
 def test_without_any_marker_the_head_was_lost_and_nothing_is_believed():
-    assert read_records([Raw("gemv", 30, 7), Raw("cudaLaunchKernel", 20, 4, on_device=False)]) == ([], [])
+    events = [Raw("gemv", 30, 7), Raw("cudaLaunchKernel", 20, 4, on_device=False)]
+    assert read_records(events, "spin_kernel") == ([], [])
 
 
 def test_copies_fills_kernels_and_launch_calls_are_told_apart():
@@ -55,6 +56,6 @@ def test_copies_fills_kernels_and_launch_calls_are_told_apart():
         Raw("gemv", 30, 1),
         Raw("cudaGraphLaunch", 5, 4, on_device=False, correlation=3),
     ]
-    device, launches = read_records(events)
+    device, launches = read_records(events, "spin_kernel")
     assert [r.kind for r in device] == ["copy", "fill", "kernel"]
     assert [(c.start_ns, c.end_ns, c.correlation) for c in launches] == [(5, 9, 3)]

@@ -1,0 +1,48 @@
+"""The real decode thread, pinned: where it runs, where the others run, and what it says."""
+
+import os
+import queue
+import time
+
+from core.commands import AnyCommand, Stop
+from core.engine.outbox import Outbox
+from core.engine.worker import EngineThread
+from core.events import EngineReady, Notice, TokenBatch
+from core.settings import Settings
+
+CORE = max(os.sched_getaffinity(0))
+
+
+def test_the_decode_thread_is_pinned_alone_and_a_refused_nice_value_does_not_stop_it() -> None:
+    usable = os.sched_getaffinity(0)
+    commands: queue.SimpleQueue[AnyCommand] = queue.SimpleQueue()
+    settings = Settings(device="cpu", prompt_tokens=4, new_tokens=8, pin_core=CORE + 1)
+    refused = EngineThread(settings, Outbox(time.perf_counter_ns), commands)
+    commands.put(Stop())
+    refused.start()
+    refused.join()
+    said = [event.text for event in refused.outbox.drain() if isinstance(event, Notice)]
+    assert len(said) == 1
+    assert said[0].startswith(f"--pin {CORE + 1}: not done")
+    assert not refused.failed
+    assert os.sched_getaffinity(0) == usable
+
+    pinned = EngineThread(
+        Settings(device="cpu", prompt_tokens=4, new_tokens=8, pin_core=CORE),
+        Outbox(time.perf_counter_ns),
+        commands,
+    )
+    pinned.start()
+    try:
+        tid = 0
+        while (event := pinned.outbox.take()) is not None:
+            if isinstance(event, EngineReady):
+                tid = event.tid
+            if isinstance(event, TokenBatch):
+                break
+        assert os.sched_getaffinity(tid) == {CORE}
+        assert os.sched_getaffinity(0) == usable
+    finally:
+        commands.put(Stop())
+        pinned.join()
+    assert not pinned.failed
