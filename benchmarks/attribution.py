@@ -2,29 +2,34 @@
 time and in pairs, and the largest share of every slow token is held against what was done.
 
     python -m benchmarks.attribution [--engine loop|model] [--device auto] [--bursts 8]
-                                     [--pair-bursts 3] [--calm 20] [--json FILE] [--events FILE]
+                                     [--pair-bursts 3] [--calm 20] [--patience 0]
+                                     [--quota real|disk] [--only NAME] [--json FILE]
+                                     [--keep FOLDER | --again FOLDER]
 
 A token counts as slowed by a fault if it is slow and the fault acted during at least half of
 its excess. Right is then the fault's own cause, in a pair either of the two. What is slow
-without a fault is reported beside it: a shared machine has neighbours of its own.
+without a fault is reported beside it.
+
+A shared machine has neighbours of its own. Tokens in samples in which programs that were not
+invited used more than a third of a core are counted as disturbed and judged no further.
 """
 
 import argparse
 import itertools
 import json
 import os
+import signal
 import sys
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from benchmarks.confusion import UNINVITED_PCT, Injection, Scenario, tally
 from benchmarks.faults import (
     Collection,
     Fault,
@@ -33,15 +38,12 @@ from benchmarks.faults import (
     MemoryHog,
     NeighbourOnCore,
     NeighboursEverywhere,
-    NvmlStorm,
-    QuotaGroup,
-    QuotaOnDisk,
-    Span,
     Stopped,
 )
+from benchmarks.machine_faults import NvmlStorm, QuotaGroup, QuotaOnDisk
 from benchmarks.rig import Rig
-from core.analysis.slow import Cause, SlowToken, slow_tokens
-from core.events import AnyEvent, HostInfo, Token, TokenBatch
+from core.analysis.attribution import slow_tokens
+from core.events import AnyEvent, CpuSample, HostInfo, TokenBatch
 from core.sensors.errors import ReadingError
 from core.settings import Settings
 
@@ -50,87 +52,21 @@ BURST_S = 0.5
 CALM_S = 1.25
 """Calm enough between bursts that what is usual stays what it is without a fault."""
 
-SETTLE_TOKENS = 64
+SETTLE_TOKENS = 48
 RIGHT_LEAST = 0.90
 FALSE_MOST = 0.01
 
-
-@dataclass(frozen=True, slots=True)
-class Injection:
-    """One fault while it acted, and the causes that are right answers."""
-
-    causes: tuple[Cause, ...]
-    start_ns: int
-    end_ns: int
-
-    def overlap_ns(self, start_ns: int, end_ns: int) -> int:
-        return max(min(self.end_ns, end_ns) - max(self.start_ns, start_ns), 0)
+EVENTS, SCENARIOS = "events.jsonl", "scenarios.json"
 
 
-@dataclass(slots=True)
-class Scenario:
-    """A stretch of time in which the same faults were injected again and again."""
-
-    name: str
-    start_ns: int
-    end_ns: int = 0
-    injections: list[Injection] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class Row:
-    """One row of the confusion matrix; `named` counts the largest shares by cause."""
-
-    scenario: str
-    tokens: int = 0
-    touched: int = 0
-    slowed: int = 0
-    right: int = 0
-    named: Counter[str] = field(default_factory=Counter)
-    background: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def share_right(self) -> float | None:
-        return self.right / self.slowed if self.slowed else None
-
-    @property
-    def share_falsely_named(self) -> float:
-        """Slow tokens with a named cause where nothing was injected, of all tokens."""
-        named = sum(n for cause, n in self.background.items() if cause != "unexplained")
-        return named / self.tokens if self.tokens else 0.0
-
-
-def tally(scenario: Scenario, tokens: Iterable[Token], slow: Iterable[SlowToken]) -> Row:
-    """Hold what was named against what was injected, over the tokens of one scenario."""
-    row = Row(scenario.name)
-    for token in tokens:
-        if scenario.start_ns <= token.done_ns < scenario.end_ns:
-            row.tokens += 1
-            row.touched += any(i.overlap_ns(token.start_ns, token.done_ns) for i in scenario.injections)
-    for found in slow:
-        if not scenario.start_ns <= found.done_ns < scenario.end_ns:
-            continue
-        start_ns = found.done_ns - found.wall_ns
-        hits = [
-            injection
-            for injection in scenario.injections
-            if 2 * injection.overlap_ns(start_ns, found.done_ns) >= found.excess_ns
-        ]
-        if hits:
-            row.slowed += 1
-            row.named[found.cause] += 1
-            row.right += any(found.cause in injection.causes for injection in hits)
-        else:
-            row.background[found.cause] += 1
-    return row
-
-
-def run_scenario(rig: Rig, faults: Sequence[Fault], bursts: int) -> Scenario:
+def run_scenario(rig: Rig, faults: Sequence[Fault], bursts: int, patience_s: float) -> Scenario:
     """Inject `faults` together, `bursts` times, with calm in between."""
     rig.pump_tokens(SETTLE_TOKENS)
-    scenario = Scenario(" + ".join(fault.name for fault in faults), time.perf_counter_ns())
+    name, invited_pct = " + ".join(f.name for f in faults), sum(f.invited_pct for f in faults)
+    scenario = Scenario(name, time.perf_counter_ns(), invited_pct)
     burst_s = 0.1 if all(fault.once for fault in faults) else BURST_S
     for _ in range(bursts):
+        rig.wait_until_quiet(UNINVITED_PCT, patience_s)
         for fault in faults:
             fault.begin(rig, burst_s)
         rig.pump(burst_s)
@@ -142,8 +78,10 @@ def run_scenario(rig: Rig, faults: Sequence[Fault], bursts: int) -> Scenario:
     return scenario
 
 
-def run_calm(rig: Rig, seconds: float) -> Scenario:
+def run_calm(rig: Rig, seconds: float, patience_s: float) -> Scenario:
+    """Nothing but the sensors beside the engine."""
     rig.pump_tokens(SETTLE_TOKENS)
+    rig.wait_until_quiet(UNINVITED_PCT, patience_s)
     scenario = Scenario(NOTHING, time.perf_counter_ns())
     rig.pump(seconds)
     scenario.end_ns = time.perf_counter_ns()
@@ -152,8 +90,24 @@ def run_calm(rig: Rig, seconds: float) -> Scenario:
 
 def main(argv: Sequence[str] | None = None) -> int:
     options = _options(argv)
+    # Ended from outside, the cgroup and the engine must still be cleared away.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    if options.again:
+        events, scenarios = _load(options.again)
+    else:
+        events, scenarios = _measure(options)
+    if options.keep:
+        _save(options.keep, events, scenarios)
+    report = _report(events, scenarios, options)
+    print(_table(report))
+    if options.json:
+        options.json.write_text(json.dumps(report, indent=1) + "\n")
+    return 0
+
+
+def _measure(options: argparse.Namespace) -> tuple[list[AnyEvent], list[Scenario]]:
     with tempfile.TemporaryDirectory() as folder:
-        root, quota = Path("/"), _quota(Path(folder))
+        root, quota = Path("/"), _quota(Path(folder), real=options.quota == "real")
         if isinstance(quota, QuotaOnDisk):
             root = quota.root
         rig = Rig(options.engine, _settings(options), root, nvml=options.engine == "model")
@@ -163,17 +117,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             rig.close()
             if isinstance(quota, QuotaGroup):
                 quota.leave()
-    if options.events:
-        _write_events(options.events, rig.events)
-    report = _report(rig.events, scenarios, options)
-    print(_table(report))
-    if options.json:
-        options.json.write_text(json.dumps(report, indent=1) + "\n")
-    return 0
+    return rig.events, scenarios
 
 
-def _quota(folder: Path) -> QuotaGroup | QuotaOnDisk:
+def _quota(folder: Path, *, real: bool) -> QuotaGroup | QuotaOnDisk:
     """A real cgroup where one can be made; it must stand before the engine starts."""
+    if not real:
+        return QuotaOnDisk(folder)
     try:
         return QuotaGroup()
     except (OSError, ReadingError) as error:
@@ -183,6 +133,7 @@ def _quota(folder: Path) -> QuotaGroup | QuotaOnDisk:
 
 def _run(rig: Rig, quota: Fault, options: argparse.Namespace) -> list[Scenario]:
     rig.start()
+    rig.order("garbage")
     faults: list[Fault] = [
         NeighbourOnCore(),
         NeighboursEverywhere(),
@@ -197,13 +148,14 @@ def _run(rig: Rig, quota: Fault, options: argparse.Namespace) -> list[Scenario]:
     with suppress(ReadingError):
         faults.append(NvmlStorm(rig.events.append))
     chosen = [fault for fault in faults if not options.only or options.only in fault.name]
-    scenarios = [run_calm(rig, options.calm)]
-    scenarios += [run_scenario(rig, [fault], options.bursts) for fault in chosen]
+    patience_s = options.patience
+    scenarios = [run_calm(rig, options.calm, patience_s)]
+    scenarios += [run_scenario(rig, [fault], options.bursts, patience_s) for fault in chosen]
     if options.pair_bursts:
         for pair in itertools.combinations(chosen, 2):
             # Both pin the decode thread, or both are the same state of the machine.
             if not {type(fault) for fault in pair} <= {NeighbourOnCore, NeighboursEverywhere, MemoryHog}:
-                scenarios.append(run_scenario(rig, pair, options.pair_bursts))
+                scenarios.append(run_scenario(rig, pair, options.pair_bursts, patience_s))
     rig.pump(1.5)
     return scenarios
 
@@ -213,7 +165,8 @@ def _report(
 ) -> dict[str, Any]:
     slow = slow_tokens(events)
     tokens = [t for e in events if isinstance(e, TokenBatch) and e.excluded is None for t in e.tokens]
-    rows = [tally(scenario, tokens, slow) for scenario in scenarios]
+    loads = [e for e in events if isinstance(e, CpuSample)]
+    rows = [tally(scenario, tokens, slow, loads) for scenario in scenarios]
     single = [row for row in rows if row.scenario != NOTHING and "+" not in row.scenario]
     calm = next(row for row in rows if row.scenario == NOTHING)
     host = next((e for e in events if isinstance(e, HostInfo)), None)
@@ -236,6 +189,7 @@ def _report(
         "rows": [
             {
                 "injected": row.scenario,
+                "disturbed": row.disturbed,
                 "tokens": row.tokens,
                 "touched": row.touched,
                 "slowed": row.slowed,
@@ -249,14 +203,14 @@ def _report(
 
 
 def _table(report: dict[str, Any]) -> str:
-    lines = [f"{'injected':<48}{'tokens':>7}{'slowed':>7}{'right':>7}  largest share; not injected"]
+    heads = f"{'injected':<48}{'disturbed':>10}{'tokens':>7}{'slowed':>7}{'right':>7}"
+    lines = [f"{heads}  largest share; where nothing was injected"]
     for row in report["rows"]:
         right = f"{100 * row['right'] / row['slowed']:.0f} %" if row["slowed"] else "-"
         named = ", ".join(f"{cause} {n}" for cause, n in row["named"].items())
         beside = ", ".join(f"{cause} {n}" for cause, n in row["background"].items())
-        lines.append(
-            f"{row['injected']:<48}{row['tokens']:>7}{row['slowed']:>7}{right:>7}  {named}; {beside or '-'}"
-        )
+        counts = f"{row['disturbed']:>10}{row['tokens']:>7}{row['slowed']:>7}{right:>7}"
+        lines.append(f"{row['injected']:<48}{counts}  {named}; {beside or '-'}")
     return "\n".join([*lines, json.dumps(report["targets"])])
 
 
@@ -264,9 +218,17 @@ def _settings(options: argparse.Namespace) -> Settings:
     return Settings(model=options.model, device=options.device, mode="eager-static", profile_every_ns=None)
 
 
-def _write_events(path: Path, events: Sequence[AnyEvent]) -> None:
-    encoder = msgspec.json.Encoder()
-    path.write_bytes(b"".join(encoder.encode(event) + b"\n" for event in events))
+def _save(folder: Path, events: Sequence[AnyEvent], scenarios: Sequence[Scenario]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    encode = msgspec.json.Encoder().encode
+    (folder / EVENTS).write_bytes(b"".join(encode(event) + b"\n" for event in events))
+    (folder / SCENARIOS).write_bytes(encode(scenarios))
+
+
+def _load(folder: Path) -> tuple[list[AnyEvent], list[Scenario]]:
+    decoder = msgspec.json.Decoder(AnyEvent)
+    events = [decoder.decode(line) for line in (folder / EVENTS).read_bytes().splitlines()]
+    return events, msgspec.json.decode((folder / SCENARIOS).read_bytes(), type=list[Scenario])
 
 
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -277,9 +239,12 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--bursts", type=int, default=8)
     parser.add_argument("--pair-bursts", type=int, default=3)
     parser.add_argument("--calm", type=float, default=20.0)
+    parser.add_argument("--quota", choices=("real", "disk"), default="real")
+    parser.add_argument("--patience", type=float, default=0.0, help="seconds to wait for a quiet machine")
     parser.add_argument("--only", help="only faults whose name holds this")
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--events", type=Path, help="keep the events for a closer look")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the events and what was injected")
+    parser.add_argument("--again", type=Path, metavar="FOLDER", help="judge kept events anew")
     return parser.parse_args(argv)
 
 

@@ -8,24 +8,17 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable
-from pathlib import Path
+from abc import ABC, abstractmethod
 from typing import Protocol
 
-from core.analysis.slow import Cause
-from core.events import AnyEvent, GpuSample
 from core.neighbours import NoisyNeighbours
-from core.sensors.gpu import load_nvml
-from core.sensors.mounts import find_cpu_cgroup, read_mounts
-from core.sensors.nvml import NvmlCalls
+from core.snapshot import Cause
 
 STOP_S = 0.030
 LOCK_MS = 30
-QUOTA_PERIOD_US = 100_000
-QUOTA_US = 50_000
-NVML_SAMPLE_NS = 20_000_000
+MOST_HOGS = 8
+ANY_LOAD = 1e9
 
 HOG = """
 import ctypes, os, select, sys
@@ -48,26 +41,38 @@ class Victim(Protocol):
 
     def order(self, line: str) -> None: ...
 
-    def answer(self) -> Span: ...
+    def answer(self, name: str) -> Span: ...
 
 
-class Fault(Protocol):
-    """One injected cause. `causes` are the answers that are right; `once` is one short blow
-    rather than a state that lasts for the burst."""
+class Fault(ABC):
+    """One injected cause.
+
+    Attributes:
+        causes: the answers that are right.
+        once: one short blow rather than a state that lasts for the burst.
+        invited_pct: load of other programs that comes with it, in percent of one core.
+    """
 
     name: str
     causes: tuple[Cause, ...]
-    once: bool
+    once = False
+    invited_pct = 0.0
 
-    def begin(self, victim: Victim, seconds: float) -> None: ...
+    @abstractmethod
+    def begin(self, victim: Victim, seconds: float) -> None:
+        """Let it act from now on, for about `seconds`."""
 
-    def end(self) -> Span: ...
+    @abstractmethod
+    def end(self) -> Span:
+        """Stop it, and say when it acted."""
 
 
-class NeighbourOnCore:
+class NeighbourOnCore(Fault):
     """One busy process on the decode thread's core, and both pinned to it."""
 
-    name, causes, once = "neighbour, same core", ("neighbour",), False
+    name = "neighbour, same core"
+    causes = ("neighbour",)
+    invited_pct = ANY_LOAD
 
     def begin(self, victim: Victim, seconds: float) -> None:
         self._tid = victim.tid
@@ -84,10 +89,12 @@ class NeighbourOnCore:
         return self._started, time.perf_counter_ns()
 
 
-class NeighboursEverywhere:
+class NeighboursEverywhere(Fault):
     """Twice as many busy processes as cores, pinned to none."""
 
-    name, causes, once = "neighbours, all cores", ("neighbour",), False
+    name = "neighbours, all cores"
+    causes = ("neighbour",)
+    invited_pct = ANY_LOAD
 
     def begin(self, victim: Victim, seconds: float) -> None:
         self._started = time.perf_counter_ns()
@@ -99,17 +106,18 @@ class NeighboursEverywhere:
         return self._started, time.perf_counter_ns()
 
 
-class _Ordered:
+class _Ordered(Fault):
     """A fault inside the engine's process."""
 
     once = True
 
     def begin(self, victim: Victim, seconds: float) -> None:
         self._victim = victim
-        victim.order(self.line(seconds))
+        self._line = self.line(seconds)
+        victim.order(self._line)
 
     def end(self) -> Span:
-        return self._victim.answer()
+        return self._victim.answer(self._line.split()[0])
 
     def line(self, seconds: float) -> str:
         raise NotImplementedError
@@ -118,7 +126,9 @@ class _Ordered:
 class HelperThreads(_Ordered):
     """Twice as many computing threads of the engine's own process as there are cores."""
 
-    name, causes, once = "own helper threads", ("own threads",), False
+    name = "own helper threads"
+    causes = ("own threads",)
+    once = False
 
     def line(self, seconds: float) -> str:
         return f"helpers {2 * len(os.sched_getaffinity(0))} {round(seconds * 1e3)}"
@@ -127,7 +137,8 @@ class HelperThreads(_Ordered):
 class Collection(_Ordered):
     """A full garbage collection on the decode thread."""
 
-    name, causes = "garbage collection", ("more cpu",)
+    name = "garbage collection"
+    causes = ("more cpu",)
 
     def line(self, seconds: float) -> str:
         return "gc"
@@ -136,16 +147,19 @@ class Collection(_Ordered):
 class LockHeld(_Ordered):
     """Another thread holds a lock that the step needs."""
 
-    name, causes = "lock held", ("blocked",)
+    name = "lock held"
+    causes = ("blocked",)
 
     def line(self, seconds: float) -> str:
         return f"lock {LOCK_MS}"
 
 
-class Stopped:
+class Stopped(Fault):
     """SIGSTOP, and SIGCONT 30 ms later: a debugger, a checkpoint, a frozen container."""
 
-    name, causes, once = "stopped by a signal", ("blocked",), True
+    name = "stopped by a signal"
+    causes = ("blocked",)
+    once = True
 
     def begin(self, victim: Victim, seconds: float) -> None:
         self._started = time.perf_counter_ns()
@@ -158,10 +172,15 @@ class Stopped:
         return self._started, self._ended
 
 
-class MemoryHog:
+class MemoryHog(Fault):
     """Processes that copy memory on every core but the decode thread's."""
 
-    name, causes, once = "memory-bandwidth hog", ("more cpu",), False
+    name = "memory-bandwidth hog"
+    causes = ("more cpu",)
+
+    def __init__(self) -> None:
+        self._count = min(MOST_HOGS, len(os.sched_getaffinity(0)) - 1)
+        self.invited_pct = 100.0 * self._count
 
     def begin(self, victim: Victim, seconds: float) -> None:
         self._tid = victim.tid
@@ -172,7 +191,7 @@ class MemoryHog:
         self._started = time.perf_counter_ns()
         self._hogs = [
             subprocess.Popen([sys.executable, "-I", "-S", "-c", HOG, others], stdin=subprocess.PIPE)
-            for _ in range(max(1, min(8, len(self._usable) - 1)))
+            for _ in range(self._count)
         ]
 
     def end(self) -> Span:
@@ -182,123 +201,3 @@ class MemoryHog:
             hog.communicate()
         os.sched_setaffinity(self._tid, self._usable)
         return self._started, time.perf_counter_ns()
-
-
-class QuotaGroup:
-    """A real cgroup around this process and all that it starts; its quota is the fault.
-
-    Raises OSError or ReadingError where no cgroup can be made here.
-    """
-
-    name, causes, once = "quota", ("quota",), False
-
-    def __init__(self) -> None:
-        found = find_cpu_cgroup(Path("/"), read_mounts(Path("/")))
-        self._parent, self._version = found.own, found.version
-        self._own = found.own / f"idlegap-bench-{os.getpid()}"
-        if self._version == 2:
-            (self._parent / "cgroup.subtree_control").write_text("+cpu")
-        self._own.mkdir()
-        (self._own / "cgroup.procs").write_text(str(os.getpid()))
-        self._set("-1")
-
-    def begin(self, victim: Victim, seconds: float) -> None:
-        self._started = time.perf_counter_ns()
-        self._set(str(QUOTA_US))
-
-    def end(self) -> Span:
-        self._set("-1")
-        return self._started, time.perf_counter_ns()
-
-    def _set(self, quota_us: str) -> None:
-        if self._version == 2:
-            limit = "max" if quota_us == "-1" else quota_us
-            (self._own / "cpu.max").write_text(f"{limit} {QUOTA_PERIOD_US}")
-        else:
-            (self._own / "cpu.cfs_quota_us").write_text(quota_us)
-
-    def leave(self) -> None:
-        """Move this process back and take the cgroup away; the engine must have ended."""
-        (self._parent / "cgroup.procs").write_text(str(os.getpid()))
-        self._own.rmdir()
-
-
-class QuotaOnDisk:
-    """Where no cgroup can be made: the engine is stopped for half of each period, and a cgroup
-    tree on disk tells of it as the kernel would."""
-
-    name, causes, once = "quota (on disk)", ("quota",), False
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        (root / "proc/self").mkdir(parents=True)
-        (root / "sys/fs/cgroup").mkdir(parents=True)
-        (root / "proc/self/cgroup").write_text("0::/\n")
-        (root / "proc/self/mountinfo").write_text("30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")
-        (root / "sys/fs/cgroup/cpu.max").write_text(f"{QUOTA_US} {QUOTA_PERIOD_US}\n")
-        self._count = self._throttled_us = 0
-        self._tell()
-
-    def begin(self, victim: Victim, seconds: float) -> None:
-        self._started, self._over = time.perf_counter_ns(), threading.Event()
-        self._thread = threading.Thread(target=self._throttle, args=(victim.pid,))
-        self._thread.start()
-
-    def end(self) -> Span:
-        self._over.set()
-        self._thread.join()
-        return self._started, time.perf_counter_ns()
-
-    def _throttle(self, pid: int) -> None:
-        runs_s = QUOTA_US / 1e6
-        while not self._over.wait(runs_s):
-            stopped = time.perf_counter_ns()
-            os.kill(pid, signal.SIGSTOP)
-            time.sleep(QUOTA_PERIOD_US / 1e6 - runs_s)
-            self._count += 1
-            self._throttled_us += (time.perf_counter_ns() - stopped) // 1000
-            self._tell()
-            os.kill(pid, signal.SIGCONT)
-
-    def _tell(self) -> None:
-        stat = self.root / "sys/fs/cgroup/cpu.stat"
-        fresh = stat.with_suffix(".new")
-        fresh.write_text(f"nr_throttled {self._count}\nthrottled_usec {self._throttled_us}\n")
-        fresh.replace(stat)
-
-
-class NvmlStorm:
-    """NVML asked without a pause, as a careless monitor would; each round is reported as ours.
-
-    Raises ReadingError where there is no NVML.
-    """
-
-    name, causes, once = "NVML storm", ("probe",), False
-
-    def __init__(self, emit: Callable[[AnyEvent], None]) -> None:
-        self._emit = emit
-        self._nvml = load_nvml()
-        calls = NvmlCalls(self._nvml, time.perf_counter_ns)
-        calls("nvmlInit", lambda nvml: nvml.nvmlInit())
-        self._handle = calls("nvmlDeviceGetHandleByIndex", lambda nvml: nvml.nvmlDeviceGetHandleByIndex(0))
-
-    def begin(self, victim: Victim, seconds: float) -> None:
-        self._started, self._over = time.perf_counter_ns(), threading.Event()
-        self._thread = threading.Thread(target=self._ask)
-        self._thread.start()
-
-    def end(self) -> Span:
-        self._over.set()
-        self._thread.join()
-        return self._started, time.perf_counter_ns()
-
-    def _ask(self) -> None:
-        nvml, handle = self._nvml, self._handle
-        while not self._over.is_set():
-            started = now = time.perf_counter_ns()
-            while now - started < NVML_SAMPLE_NS:
-                nvml.nvmlDeviceGetUtilizationRates(handle)
-                nvml.nvmlDeviceGetMemoryInfo(handle)
-                nvml.nvmlDeviceGetPowerUsage(handle)
-                now = time.perf_counter_ns()
-            self._emit(GpuSample(now, call_ns=now - started))

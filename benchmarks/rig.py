@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from benchmarks.faults import Span
-from core.events import AnyEvent, EngineEvent, EngineFailed, EngineReady, TokenBatch
+from core.events import AnyEvent, CpuSample, EngineEvent, EngineFailed, EngineReady, TokenBatch
 from core.sensors.sampler import Sampler
 from core.settings import Settings
 
@@ -32,17 +32,21 @@ class Rig:
         theirs.close()
         self._decoder = msgspec.msgpack.Decoder(EngineEvent)
         self._sampler = Sampler(self.events.append, root=root, nvml_enabled=nvml)
+        self._answers: dict[str, Span] = {}
         self.pid = self.tid = 0
 
     def start(self) -> None:
         self._sampler.start()
         while not self.pid:
             for event in self.pump(1.0):
-                if isinstance(event, EngineFailed):
-                    raise RuntimeError(event.reason)
-                if isinstance(event, EngineReady):
-                    self.pid, self.tid = event.pid, event.tid
-                    self._sampler.watch_engine(event.pid, event.tid, event.device_uuid)
+                match event:
+                    case EngineFailed():
+                        raise RuntimeError(event.reason)
+                    case EngineReady():
+                        self.pid, self.tid = event.pid, event.tid
+                        self._sampler.watch_engine(event.pid, event.tid, event.device_uuid)
+                    case _:
+                        pass
 
     def pump(self, seconds: float) -> list[EngineEvent]:
         """Take what the engine says for this long."""
@@ -60,15 +64,27 @@ class Rig:
                 if isinstance(event, TokenBatch) and event.excluded is None:
                     tokens -= len(event.tokens)
 
+    def wait_until_quiet(self, others_pct: float, patience_s: float) -> None:
+        """Let time pass until two samples running show no more load by others, or for so long."""
+        end = time.monotonic() + patience_s
+        while time.monotonic() < end:
+            loads = [e.others_pct for e in self.events[-200:] if isinstance(e, CpuSample)]
+            if len(loads) > 1 and all(load is not None and load < others_pct for load in loads[-2:]):
+                return
+            self.pump(0.1)
+
     def order(self, line: str) -> None:
         assert self._process.stdin is not None
         self._process.stdin.write(line + "\n")
         self._process.stdin.flush()
 
-    def answer(self) -> Span:
+    def answer(self, name: str) -> Span:
+        """From when to when the fault `name` acted inside the engine; waits for its end."""
         assert self._process.stdout is not None
-        started, ended = self._process.stdout.readline().split()
-        return int(started), int(ended)
+        while name not in self._answers:
+            who, started, ended = self._process.stdout.readline().split()
+            self._answers[who] = int(started), int(ended)
+        return self._answers.pop(name)
 
     def close(self) -> None:
         self._process.kill()

@@ -4,13 +4,14 @@
 
 FD and SETTINGS are those of ``core.engine``. ``model`` decodes with the real engine. ``loop``
 runs the same decode loop, with the same readings for each token, over a step that only the host
-works on: Python for about eight milliseconds, a copy of 32 MB, and a short spin in place of the
+works on: Python for some 16 ms, a copy of 16 MB, and a short spin in place of the
 device. It needs no GPU and repeats well, so that a fault stands out.
 
-Faults come as lines on stdin and answer with ``START END`` in CLOCK_MONOTONIC ns on stdout:
+Faults come as lines on stdin and answer with ``NAME START END`` on stdout, in ns of CLOCK_MONOTONIC:
 
+    garbage     make many objects for the collector to look at, and say nothing
     gc          a full collection on the decode thread, within a step
-    lock MS     another thread holds a lock for so long that the next step needs
+    lock MS     another thread holds a lock that the next step needs, and lets go MS later
     helpers N MS   N threads of this process compute for so long without the GIL
 """
 
@@ -37,7 +38,8 @@ from core.settings import Settings
 GARBAGE = 600_000
 """Objects that a collection has to look at: tens of milliseconds."""
 
-STEP_WORK = 60_000
+HELPER_ROUNDS = 80_000
+STEP_WORK = 400_000
 COPY_BYTES = 32 << 20
 DEVICE_NS = 400_000
 
@@ -47,67 +49,68 @@ class Faults(threading.Thread):
 
     def __init__(self) -> None:
         super().__init__(name="faults", daemon=True)
-        self._pending: Callable[[], None] | None = None
+        self._due: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._garbage: list[list[int]] = []
 
     def within_step(self) -> None:
-        if self._pending is not None:
-            fault, self._pending = self._pending, None
-            fault()
+        if not self._due.empty():
+            self._due.get()()
 
     def run(self) -> None:
         for line in sys.stdin:
             name, *numbers = line.split()
             values = [int(number) for number in numbers]
-            if name == "gc":
-                self._garbage = self._garbage or [[i] for i in range(GARBAGE)]
-                self._pending = self._collect
+            if name == "garbage":
+                self._garbage = [[i] for i in range(GARBAGE)]
+            elif name == "gc":
+                self._due.put(_collect)
             elif name == "lock":
-                self._hold(values[0])
+                threading.Thread(target=self._hold, args=values, daemon=True).start()
             elif name == "helpers":
-                self._compute(*values)
-
-    def _collect(self) -> None:
-        started = time.perf_counter_ns()
-        gc.collect()
-        _answer(started)
+                threading.Thread(target=_help, args=values, daemon=True).start()
 
     def _hold(self, milliseconds: int) -> None:
+        wanted = threading.Event()
         with self._lock:
-            started = time.perf_counter_ns()
-            self._pending = self._take
+            self._due.put(lambda: self._take(wanted))
+            wanted.wait()
             time.sleep(milliseconds / 1e3)
-            _answer(started)
 
-    def _take(self) -> None:
-        with self._lock:
-            return
-
-    def _compute(self, threads: int, milliseconds: int) -> None:
-        rounds = milliseconds * _rounds_per_ms()
-        helpers = [threading.Thread(target=_derive, args=(rounds,)) for _ in range(threads)]
+    def _take(self, wanted: threading.Event) -> None:
         started = time.perf_counter_ns()
-        for helper in helpers:
-            helper.start()
-        for helper in helpers:
-            helper.join()
-        _answer(started)
+        wanted.set()
+        with self._lock:
+            pass
+        _answer("lock", started)
 
 
-def _derive(rounds: int) -> None:
-    """Busy without the GIL for as long as one call takes."""
-    hashlib.pbkdf2_hmac("sha256", b"password", b"salt", rounds)
+def _collect() -> None:
+    started = time.perf_counter_ns()
+    gc.collect()
+    _answer("gc", started)
 
 
-def _rounds_per_ms() -> int:
-    started = time.thread_time_ns()
-    _derive(20_000)
-    return max(1, 20_000 * 1_000_000 // (time.thread_time_ns() - started))
+def _help(threads: int, milliseconds: int) -> None:
+    started = time.perf_counter_ns()
+    end = started + milliseconds * 1_000_000
+    helpers = [threading.Thread(target=_compute_until, args=(end,)) for _ in range(threads)]
+    for helper in helpers:
+        helper.start()
+    for helper in helpers:
+        helper.join()
+    _answer("helpers", started)
 
 
-def _answer(started: int) -> None:
-    print(started, time.perf_counter_ns(), flush=True)
+def _compute_until(end_ns: int) -> None:
+    """Busy, and without the GIL but for a moment every twenty milliseconds or so."""
+    while time.perf_counter_ns() < end_ns:
+        hashlib.pbkdf2_hmac("sha256", b"password", b"salt", HELPER_ROUNDS)
+
+
+def _answer(name: str, started: int) -> None:
+    sys.stdout.write(f"{name} {started} {time.perf_counter_ns()}\n")
+    sys.stdout.flush()
 
 
 class ModelEngine(EngineThread):

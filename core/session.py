@@ -11,7 +11,7 @@ from typing import Protocol
 from core.analysis.memory import Memory
 from core.analysis.picture import picture
 from core.commands import AnyCommand
-from core.events import AnyEvent, EngineReady, MonitorSample, SensorEvent
+from core.events import AnyEvent, EngineReady, EngineStage, MonitorSample, SensorEvent
 from core.snapshot import Snapshot
 from core.sources import Source
 
@@ -60,10 +60,9 @@ class Session:
         self._source.start()
 
     def pump(self) -> None:
-        """Take what has arrived into account and pass it on."""
-        while self._sensor_events:
-            self._take(self._sensor_events.popleft())
-        for event in self._source.poll():
+        """Take what has arrived into account and pass it on, in the order of time."""
+        sensed = [self._sensor_events.popleft() for _ in range(len(self._sensor_events))]
+        for event in in_time_order(self._source.poll(), sensed):
             self._take(event)
 
     def snapshot(self, now_ns: int) -> Snapshot:
@@ -85,9 +84,14 @@ class Session:
         self._take(sample)
 
     def restart(self) -> None:
-        """Start the engine again after it has failed."""
-        self._memory = self._memory.restarted(self._clock())
+        """Start the engine again after it has failed. The listeners hear of it as a stage, so
+        that a replay forgets the old engine at the same place."""
+        self._take(EngineStage(self._clock(), "starting"))
         self._source.restart()
+
+    def reset(self, t_ns: int) -> None:
+        """Forget everything: the source begins anew at `t_ns` (a replay was wound back)."""
+        self._memory = Memory.begin(t_ns)
 
     def close(self) -> None:
         """End the source, take its last events, stop the sensors."""
@@ -97,8 +101,29 @@ class Session:
             self._sensors.stop()
 
     def _take(self, event: AnyEvent) -> None:
-        self._memory.apply(event)
+        self._memory = remember(self._memory, event)
         if isinstance(event, EngineReady) and self._sensors is not None:
             self._sensors.watch_engine(event.pid, event.tid, event.device_uuid)
         for listener in self._listeners:
             listener(event)
+
+
+def remember(memory: Memory, event: AnyEvent) -> Memory:
+    """Take one event into account; a restarted engine begins a new memory."""
+    if isinstance(event, EngineStage) and event.stage == "starting":
+        memory = memory.restarted(event.t_ns)
+    memory.apply(event)
+    return memory
+
+
+def in_time_order(*streams: Sequence[AnyEvent]) -> list[AnyEvent]:
+    """Merge streams by time. Each keeps its own order, even where it stamps an event late (a
+    profile window carries a time before that of the tokens which close it)."""
+    timed: list[tuple[int, AnyEvent]] = []
+    for stream in streams:
+        newest_ns = 0
+        for event in stream:
+            newest_ns = max(newest_ns, event.t_ns)
+            timed.append((newest_ns, event))
+    timed.sort(key=lambda pair: pair[0])
+    return [event for _, event in timed]

@@ -6,6 +6,7 @@ integer nanoseconds; a value that is not known is None, and its reason is either
 """
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from core.events import (
     Bandwidth,
@@ -25,6 +26,20 @@ from core.modes import ModeName
 
 STRIP_BUCKET_NS = 250_000_000
 """Time that one half-column of the latency strip stands for."""
+
+Cause = Literal[
+    "gpu clock",
+    "quota",
+    "neighbour",
+    "own threads",
+    "cpu wait",
+    "steal",
+    "probe",
+    "more cpu",
+    "blocked",
+    "unexplained",
+]
+"""Why a token was slow; `core.analysis.slow` says what each one means."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +124,10 @@ class ModeView:
 
 @dataclass(frozen=True, slots=True)
 class StripColumn:
-    """All counted tokens that ended within one bucket of STRIP_BUCKET_NS."""
+    """All counted tokens that ended within one bucket of STRIP_BUCKET_NS.
+
+    `cause` took the most of the excess of its slow tokens; None until they are explained.
+    """
 
     bucket: int
     mode: ModeName
@@ -117,6 +135,7 @@ class StripColumn:
     max_ns: int
     tokens: int
     slow: int = 0
+    cause: Cause | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +161,31 @@ class Strip:
 
 
 @dataclass(frozen=True, slots=True)
+class SlowView:
+    """One slow token and its largest cause; `text` is the whole line, with the evidence.
+
+    `wall_ns` is what it took and `excess_ns` what that is beyond the usual token.
+    """
+
+    token: int
+    round: int
+    mode: ModeName
+    wall_ns: int
+    excess_ns: int
+    cause: Cause
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CauseTotal:
+    """One cause's part of all excess time, and the slow tokens of which it was the largest."""
+
+    cause: Cause
+    ns: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
 class Ceiling:
     """The weight-stream bound and what the current mode reaches of the bandwidth.
 
@@ -159,7 +203,14 @@ class Ceiling:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One frame."""
+    """One frame.
+
+    Slow tokens are explained up to a second late, when the samples that cover them are in.
+    `slow` holds the newest first; `slow_shares` covers all of them since the mode was entered,
+    largest first. `threshold_ns` is the wall time above which a token of the current mode counts
+    as slow. `contended` is empty while nobody holds the decode thread back, `advice` while
+    there is nothing to advise. `neighbours` are those of our own making.
+    """
 
     t_ns: int
     stage: StageView
@@ -183,6 +234,12 @@ class Snapshot:
     dropped: int = 0
     excluded: int = 0
     in_process: bool = False
+    slow: tuple[SlowView, ...] = ()
+    slow_shares: tuple[CauseTotal, ...] = ()
+    threshold_ns: int | None = None
+    contended: str = ""
+    advice: str = ""
+    neighbours: int = 0
 
     def mode_view(self, name: ModeName | None) -> ModeView | None:
         """The row of mode `name`, if the session knows it."""

@@ -5,11 +5,20 @@ import dataclasses
 import signal
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from textual.app import App
 from textual.binding import Binding
 
-from core.commands import AnyCommand, RestartRound, SetMode, SetPaused, TakeProfile
+from core.commands import (
+    AnyCommand,
+    RestartRound,
+    SetMode,
+    SetPaused,
+    SetShape,
+    TakeProfile,
+    VerifyModes,
+)
 from core.modes import BASELINE, MODES, REPLAYED, ModeName
 from core.snapshot import Snapshot
 from tui.driver import TerminalDriver
@@ -20,6 +29,7 @@ from tui.meter import FrameMeter
 from tui.notices import Notices
 from tui.pace import Pace
 from tui.palette import BACKGROUND
+from tui.picture_file import save_svg
 from tui.screens.base import SnapshotScreen
 from tui.screens.detail import detail_text
 from tui.screens.explain import explain_text
@@ -30,6 +40,8 @@ from tui.terminal import TerminalOutput
 from tui.words import is_loading, mode_words
 
 DEFAULT_FPS = 4
+BATCHES = (1, 64)
+PROMPTS = (16, 8192)
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
@@ -52,6 +64,12 @@ class IdlegapApp(App[None]):
         Binding("p", "pause"),
         Binding("t", "restart_round"),
         Binding("m", "measure"),
+        Binding("v", "verify"),
+        Binding("b", "batch(2)"),
+        Binding("B", "batch(0.5)"),
+        Binding("right_square_bracket", "prompt(2)"),
+        Binding("left_square_bracket", "prompt(0.5)"),
+        Binding("s", "save_picture"),
         Binding("d", "page('detail')"),
         Binding("e", "page('explain')"),
         Binding("question_mark,h", "page('help')"),
@@ -125,8 +143,8 @@ class IdlegapApp(App[None]):
             return
         screen = self.screen
         if isinstance(screen, SnapshotScreen):
-            with self.batch_update():
-                screen.show(snap)
+            screen.show(snap)
+            screen.draw_touched()
 
     @property
     def snapshot(self) -> Snapshot:
@@ -164,6 +182,42 @@ class IdlegapApp(App[None]):
     def action_measure(self) -> None:
         """Take a profile window now."""
         self._send(TakeProfile(), "measuring device time …")
+
+    def action_verify(self) -> None:
+        """Compare this mode's tokens with eager's over a whole round."""
+        self._send(VerifyModes(), "verifying tokens against eager-static …")
+
+    def action_batch(self, factor: float) -> None:
+        """Decode with twice or half as many sequences."""
+        self._reshape(batch_factor=factor)
+
+    def action_prompt(self, factor: float) -> None:
+        """Decode behind a prompt of twice or half the length."""
+        self._reshape(prompt_factor=factor)
+
+    def _reshape(self, batch_factor: float = 1, prompt_factor: float = 1) -> None:
+        engine = self._snapshot.engine
+        if engine is None:
+            self._say("batch and prompt can be changed once the engine runs")
+            return
+        batch = clamp(int(engine.batch * batch_factor), BATCHES)
+        prompt_tokens = clamp(int(engine.prompt_tokens * prompt_factor), PROMPTS)
+        if (batch, prompt_tokens) == (engine.batch, engine.prompt_tokens):
+            self._say(f"batch goes from 1 to {BATCHES[1]}, prompts from {PROMPTS[0]} to {PROMPTS[1]} tokens")
+            return
+        text = f"batch {batch}, prompt of {prompt_tokens} tokens; graphs are captured anew …"
+        self._send(SetShape(batch, prompt_tokens), text)
+
+    def action_save_picture(self) -> None:
+        """Save what is on the screen as an SVG in the working directory."""
+        try:
+            path = save_svg(
+                self.export_screenshot(title="idlegap"), Path.cwd(), self._snapshot.mode or "start"
+            )
+        except OSError as error:
+            self._say(f"cannot save the picture: {error.strerror}: {Path.cwd()}")
+        else:
+            self._say(f"saved {path.name}")
 
     def action_restart_engine(self) -> None:
         """Start a failed engine again."""
@@ -217,6 +271,11 @@ class IdlegapApp(App[None]):
     def _say(self, text: str) -> None:
         self._notices.say(text, self._clock())
         self.draw()
+
+
+def clamp(value: int, limits: tuple[int, int]) -> int:
+    """`value`, or the limit that it lies beyond."""
+    return min(max(value, limits[0]), limits[1])
 
 
 def is_tokenless(snap: Snapshot) -> bool:

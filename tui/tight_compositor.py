@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
 from textual._compositor import ChopsUpdate, Compositor
+from textual.geometry import Region
 
 _RESET = "\x1b[0m"
 
@@ -36,6 +37,15 @@ class TightUpdate(ChopsUpdate):
 
 class TightCompositor(Compositor):
     """Textual's compositor with tight partial updates."""
+
+    @property
+    def touched(self) -> bool:
+        """Whether anything waits to be drawn."""
+        return bool(self._dirty_regions)
+
+    def touch(self, regions: Iterable[Region]) -> None:
+        """Have these regions of the screen drawn with the next update."""
+        self._dirty_regions.update(regions)
 
     def render_partial_update(self) -> ChopsUpdate | None:
         """The update for the regions that are dirty now, None where there are none."""

@@ -6,6 +6,8 @@ the result into a snapshot.
 
 from dataclasses import dataclass, field
 
+from core.analysis.attribution import Attribution
+from core.analysis.contention import SlowLog
 from core.analysis.history import ModeHistory
 from core.analysis.strip import StripHistory
 from core.events import (
@@ -23,6 +25,8 @@ from core.events import (
     ModeEntered,
     ModeRefused,
     MonitorSample,
+    Neighbours,
+    Notice,
     ProfileWindow,
     RoundStarted,
     TextPiece,
@@ -58,6 +62,9 @@ class Memory:
     gpu_info: GpuInfo | None = None
     gpu: GpuSample | None = None
     monitor: MonitorSample | None = None
+    attribution: Attribution = field(default_factory=Attribution)
+    slow: SlowLog = field(default_factory=SlowLog)
+    neighbours: int = 0
 
     @classmethod
     def begin(cls, now_ns: int) -> "Memory":
@@ -69,6 +76,7 @@ class Memory:
         fresh = Memory.begin(now_ns)
         fresh.host, fresh.cpu, fresh.cgroup = self.host, self.cpu, self.cgroup
         fresh.gpu_info, fresh.gpu, fresh.monitor = self.gpu_info, self.gpu, self.monitor
+        fresh.neighbours = self.neighbours
         return fresh
 
     def apply(self, event: AnyEvent) -> None:
@@ -86,6 +94,7 @@ class Memory:
             case ModeEntered():
                 self.mode = event.mode
                 self.modes[event.mode].entered()
+                self.slow.entered()
                 self.strip.mark(event.t_ns, event.mode)
             case ModeRefused():
                 self.refused[event.mode] = event.reason
@@ -119,10 +128,19 @@ class Memory:
                 self.gpu = event
             case MonitorSample():
                 self.monitor = event
+            case Neighbours():
+                self._neighbours(event)
+            case Notice():
+                self.say(event.t_ns, event.text)
+        self.attribution.observe(event)
+        for found in self.attribution.settled():
+            self.slow.add(found, self.mode)
+            self.strip.blame(found.done_ns, ((share.cause, share.ns) for share in found.shares))
 
     def _new_shape(self, event: EngineReady) -> None:
         """Another batch size or prompt: what was measured of the modes no longer holds."""
         self.modes = {name: ModeHistory() for name in MODE_NAMES}
+        self.slow.entered()
         self.strip.mark(event.t_ns, f"batch {event.batch}, prompt {event.prompt_tokens}")
 
     def say(self, t_ns: int, notice: str) -> None:
@@ -137,12 +155,19 @@ class Memory:
         if event.stage == "paused":
             self.strip.mark(event.t_ns, "paused")
 
+    def _neighbours(self, event: Neighbours) -> None:
+        change, self.neighbours = event.count - self.neighbours, event.count
+        if change:
+            self.strip.mark(event.t_ns, f"{change:+d} neighbour{'s' * (abs(change) != 1)}")
+
     def _tokens(self, batch: TokenBatch) -> None:
         if batch.excluded is not None:
             self.excluded += len(batch.tokens)
+            self.attribution.add(batch, None)
             return
         self.mode = batch.mode
         history = self.modes[batch.mode]
         history.add(batch.tokens)
         usual = history.usual()
         self.strip.add(batch.mode, batch.tokens, usual.threshold_ns if usual else None)
+        self.attribution.add(batch, usual)

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from core.analysis.ceiling import ceiling
+from core.analysis.contention import Situation, advice, contention_now
 from core.analysis.gap import split_token
 from core.analysis.memory import Memory
 from core.analysis.sentence import limiting_sentence
@@ -16,7 +17,6 @@ NOTICE_NS = 8_000_000_000
 
 def picture(memory: Memory, now_ns: int, *, in_process: bool, spec_bytes_per_s: float | None) -> Snapshot:
     """The snapshot at `now_ns`. `spec_bytes_per_s` is the user's own figure, if any."""
-    memory.strip.close_before(now_ns)
     rate = _rate(memory)
     ceilings = ceiling(
         memory.engine,
@@ -37,7 +37,7 @@ def picture(memory: Memory, now_ns: int, *, in_process: bool, spec_bytes_per_s: 
         rate=rate,
         strip=Strip(
             now_bucket=now_ns // STRIP_BUCKET_NS,
-            columns=memory.strip.columns(),
+            columns=memory.strip.columns(now_ns),
             marks=memory.strip.marks(),
             busy_ns=current.split.busy_ns if current and current.split else None,
             bound_ns=ceilings.bound_ns if ceilings else None,
@@ -55,8 +55,40 @@ def picture(memory: Memory, now_ns: int, *, in_process: bool, spec_bytes_per_s: 
         dropped=memory.dropped,
         excluded=memory.excluded,
         in_process=in_process,
+        slow=tuple(memory.slow.recent),
+        slow_shares=memory.slow.shares(),
+        neighbours=memory.neighbours,
     )
-    return replace(snapshot, sentence=limiting_sentence(snapshot))
+    return _contended(memory, replace(snapshot, sentence=limiting_sentence(snapshot)))
+
+
+def _contended(memory: Memory, snapshot: Snapshot) -> Snapshot:
+    """Add the threshold of the current mode, the badge and the advice."""
+    history = memory.modes[memory.mode] if memory.mode is not None else None
+    usual = history.usual() if history is not None else None
+    tokens = history.tokens if history is not None else ()
+    contention = contention_now(
+        reversed(tokens),
+        snapshot.t_ns,
+        rivals=memory.attribution.rivals(tokens[-1]) if tokens else None,
+        cpu=memory.cpu,
+        cgroup=memory.cgroup,
+        host=memory.host,
+    )
+    situation = Situation(
+        mode=memory.mode,
+        cpu=memory.cpu,
+        cgroup=memory.cgroup,
+        host=memory.host,
+        in_process=snapshot.in_process,
+        ours=memory.neighbours,
+    )
+    return replace(
+        snapshot,
+        threshold_ns=usual.threshold_ns if usual is not None else None,
+        contended=contention.text if contention is not None else "",
+        advice=advice(contention, snapshot.slow_shares, situation),
+    )
 
 
 def _rate(memory: Memory) -> Rate | None:

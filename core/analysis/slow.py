@@ -6,7 +6,7 @@ of the decode thread's own time, so the causes are measured, not guessed from av
 ============  ====================================================================
 gpu clock     the wait for the device grew while the GPU's clock was unusually held down
 quota         time without a CPU in a sample in which the cgroup was throttled
-neighbour     run delay while other programs kept at least half a core busy
+neighbour     run delay while other programs used the CPU for at least half as long
 own threads   run delay while our own other threads did
 cpu wait      run delay, and the loads do not say who had the CPU
 steal         off the CPU without a switch while the hypervisor gave our cores to others
@@ -19,44 +19,22 @@ unexplained   the rest, and everything when readings are missing
 They are served in this order (the most specific first), each with what is left at most, so
 that they sum to the excess. A spinning synchronisation burns CPU while it waits, so more CPU
 counts only as far as the dispatch grew, and run delay is laid to the dispatch before the wait.
+
+Run delay says that somebody else had the CPU, not who. Whoever it was used the CPU meanwhile;
+if both neighbours and our own threads did, the delay is divided in proportion to what they used.
 """
 
-from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
 
-from core.analysis.surroundings import STEAL_PCT, Surroundings, cpu_holder, own_pct
-from core.analysis.typical import Typical, off_cpu_ns, typical
-from core.events import (
-    AnyEvent,
-    CgroupSample,
-    CpuSample,
-    EngineReady,
-    GpuSample,
-    ModeEntered,
-    MonitorSample,
-    ProfileWindow,
-    Token,
-    TokenBatch,
-)
+from core.analysis.surroundings import FLOOR_SHARE, Rivals, Surroundings
+from core.analysis.typical import Typical, off_cpu_ns
+from core.events import Token, TokenBatch
 from core.modes import ModeName
+from core.snapshot import Cause
 
-KEPT_TOKENS = 256
-"""Tokens that define "usual": about one default round, so that it follows a drifting host."""
-
-Cause = Literal[
-    "gpu clock",
-    "quota",
-    "neighbour",
-    "own threads",
-    "cpu wait",
-    "steal",
-    "probe",
-    "more cpu",
-    "blocked",
-    "unexplained",
-]
+Candidate = tuple[Cause, int, str]
+"""A cause, the most that it can explain in ns, and the evidence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +90,8 @@ def explain(token: Token, usual: Typical, around: Surroundings) -> tuple[Share, 
     return tuple(shares)
 
 
-def _candidates(token: Token, usual: Typical, around: Surroundings) -> Iterable[tuple[Cause, int, str]]:
+def _candidates(token: Token, usual: Typical, around: Surroundings) -> Iterable[Candidate]:
+    room = max(token.wall_ns - usual.wall_ns, 0)
     dispatch = max(token.dispatch_ns - usual.dispatch_ns, 0)
     wait = max(token.wait_ns - usual.wait_ns, 0)
     cpu = _more(token.cpu_ns, usual.cpu_ns)
@@ -120,28 +99,32 @@ def _candidates(token: Token, usual: Typical, around: Surroundings) -> Iterable[
     asleep = _more(off_cpu_ns(token), usual.off_cpu_ns)
 
     if slowed := around.gpu_slowed(token):
-        delay_in_wait = max(delay - dispatch, 0)
-        yield "gpu clock", wait - delay_in_wait, f"the GPU was held back: {slowed}"
+        held = max(wait - max(delay - dispatch, 0), 0)
+        yield "gpu clock", held, f"the GPU was held back: {slowed}"
+        room = max(room - held, 0)
 
     throttled = min(around.throttled_ns(token), delay + asleep)
     yield "quota", throttled, f"the CPU quota stopped the process for {_ms(throttled)}"
+    room = max(room - throttled, 0)
     asleep -= max(throttled - delay, 0)
     delay -= min(throttled, delay)
 
-    cpu_sample = around.cpu_at(token)
-    yield _cpu_wait(delay, cpu_sample)
+    rivals = around.rivals(token)
+    yield from _cpu_wait(min(delay, room), delay, rivals)
 
     switches = _more(token.blocked, usual.blocked)
-    if not switches and cpu_sample is not None and (steal := cpu_sample.steal_pct or 0.0) >= STEAL_PCT:
-        yield "steal", asleep, f"off the CPU for {_ms(asleep)} without a switch; steal was {steal:.0f} %"
-        asleep = 0
+    if not switches and rivals is not None and rivals.stolen_ns >= FLOOR_SHARE * rivals.window_ns:
+        stolen = min(asleep, rivals.stolen_ns)
+        took = f"the hypervisor gave {rivals.stolen_ns / rivals.window_ns:.1f} cores away"
+        yield "steal", stolen, f"off the CPU for {_ms(stolen)} without a switch; {took}"
+        asleep -= stolen
 
     probe, name = around.probe(token)
     yield "probe", probe, f"{name} overlapped it for {_ms(probe)}"
     asleep -= min(probe, asleep)
 
     more = min(cpu, dispatch)
-    yield "more cpu", more, f"the same work took {_ms(more)} more CPU time"
+    yield "more cpu", more, f"the same work took {_ms(more)} more CPU time{_company(rivals)}"
 
     if switches:
         frame, name = around.frame(token)
@@ -153,20 +136,39 @@ def _candidates(token: Token, usual: Typical, around: Surroundings) -> Iterable[
         )
 
 
-def _cpu_wait(delay: int, cpu: CpuSample | None) -> tuple[Cause, int, str]:
+def _cpu_wait(share: int, delay: int, rivals: Rivals | None) -> Iterable[Candidate]:
+    """Divide `share`, which `delay` explains, among those who used the CPU long enough."""
     waited = f"the decode thread waited {_ms(delay)} for a CPU"
-    holder = cpu_holder(cpu)
-    if cpu is None or holder is None:
-        return "cpu wait", delay, f"{waited}; who had it is not known"
-    if holder == "own threads":
-        return holder, delay, f"{waited}; our own other threads used {own_pct(cpu) / 100:.1f} cores"
-    core = cpu.decode_core
-    on_core = (
-        ""
-        if core is None or core >= len(cpu.core_pct)
-        else f"core {core} was {cpu.core_pct[core]:.0f} % busy, "
+    least = max(delay / 2, FLOOR_SHARE * rivals.window_ns) if rivals is not None else 0
+    own = rivals.own_ns if rivals is not None and rivals.own_ns >= least else 0
+    others = rivals.others_ns if rivals is not None and rivals.others_ns >= least else 0
+    if rivals is None or not own + others:
+        yield "cpu wait", share, f"{waited}; who had it is not known"
+        return
+    on_core = "" if rivals.core_pct is None else f"core {rivals.core} was {rivals.core_pct:.0f} % busy, "
+    theirs = f"others used {rivals.others_cores:.1f} cores"
+    ours = f"our own other threads used {rivals.own_cores:.1f} cores"
+    both = f"{theirs}, {ours}"
+    neighbour = share * others // (own + others)
+    yield "neighbour", neighbour, f"{waited}; {on_core}{both if own else theirs}"
+    yield "own threads", share - neighbour, f"{waited}; {on_core}{both if others else ours}"
+
+
+def _company(rivals: Rivals | None) -> str:
+    """Who ran beside a thread that needed more CPU time: they share caches, memory and often
+    the physical core, so this is evidence, but no proof. If nobody did, the clock fell, the
+    collector ran, or another virtual machine has the core's other hardware thread."""
+    if rivals is None:
+        return ""
+    beside = (
+        ("the hypervisor gave away", rivals.stolen_ns),
+        ("others used", rivals.others_ns),
+        ("our own other threads used", rivals.own_ns),
     )
-    return holder, delay, f"{waited}; {on_core}others used {(cpu.others_pct or 0.0) / 100:.1f} cores"
+    who, used = max(beside, key=lambda entry: entry[1])
+    if used < rivals.window_ns / 4:
+        return "; little else ran on this machine meanwhile"
+    return f"; {who} {used / rivals.window_ns:.1f} cores meanwhile"
 
 
 def _gap_in_knowledge(token: Token) -> str:
@@ -183,51 +185,18 @@ def _ms(ns: int) -> str:
     return f"{ns / 1e6:.1f} ms"
 
 
-def judge(batch: TokenBatch, usual: Typical, around: Surroundings) -> tuple[SlowToken, ...]:
-    """The slow tokens of one batch, oldest first; none of an excluded batch."""
-    if batch.excluded is not None:
-        return ()
-    return tuple(
-        SlowToken(
-            mode=batch.mode,
-            round=batch.round,
-            index=batch.first + offset,
-            done_ns=token.done_ns,
-            wall_ns=token.wall_ns,
-            excess_ns=token.wall_ns - usual.wall_ns,
-            shares=explain(token, usual, around),
-        )
-        for offset, token in enumerate(batch.tokens)
-        if usual.is_slow(token)
+def slow_token(batch: TokenBatch, offset: int, usual: Typical, around: Surroundings) -> SlowToken:
+    """The token at `offset` of `batch`, which is slow, with its excess shared out."""
+    token = batch.tokens[offset]
+    return SlowToken(
+        mode=batch.mode,
+        round=batch.round,
+        index=batch.first + offset,
+        done_ns=token.done_ns,
+        wall_ns=token.wall_ns,
+        excess_ns=token.wall_ns - usual.wall_ns,
+        shares=explain(token, usual, around),
     )
-
-
-def slow_tokens(events: Iterable[AnyEvent]) -> tuple[SlowToken, ...]:
-    """All slow tokens of a recording, each judged by the tokens of its mode before it."""
-    events = list(events)
-    around = Surroundings(
-        cpu=[e for e in events if isinstance(e, CpuSample)],
-        cgroup=[e for e in events if isinstance(e, CgroupSample)],
-        gpu=[e for e in events if isinstance(e, GpuSample)],
-        frames=[e for e in events if isinstance(e, MonitorSample)],
-        profiles=[e for e in events if isinstance(e, ProfileWindow)],
-    )
-    recent: dict[ModeName, deque[Token]] = {}
-    found: list[SlowToken] = []
-    for event in events:
-        match event:
-            case EngineReady():  # another shape or engine: nothing is usual yet
-                recent.clear()
-            case ModeEntered():
-                recent.pop(event.mode, None)
-            case TokenBatch(excluded=None):
-                tokens = recent.setdefault(event.mode, deque(maxlen=KEPT_TOKENS))
-                if (usual := typical(tokens)) is not None:
-                    found += judge(event, usual, around)
-                tokens.extend(event.tokens)
-            case _:
-                pass
-    return tuple(found)
 
 
 def total_shares(slow: Iterable[SlowToken]) -> dict[Cause, int]:

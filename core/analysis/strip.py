@@ -1,20 +1,28 @@
 """The latency strip's history: counted tokens gathered into buckets of equal time."""
 
 from collections import deque
+from collections.abc import Iterable
+from dataclasses import replace
 
 from core.analysis.stats import median
 from core.events import Token
 from core.modes import ModeName
-from core.snapshot import STRIP_BUCKET_NS, StripColumn, StripMark
+from core.snapshot import STRIP_BUCKET_NS, Cause, StripColumn, StripMark
 
 KEPT_BUCKETS = 1200
 """Five minutes, more than the widest terminal shows."""
 
 KEPT_MARKS = 64
 
+KEPT_BLAMED = 64
+"""Buckets whose slow tokens may still be explained; that happens within about a second."""
+
 
 class StripHistory:
-    """Buckets of tokens by the time at which they were done. Memory is bounded."""
+    """Buckets of tokens by the time at which they were done. Memory is bounded.
+
+    Frames look at it and change nothing: tokens of a bucket may still come when it is over.
+    """
 
     def __init__(self) -> None:
         self._closed: deque[StripColumn] = deque(maxlen=KEPT_BUCKETS)
@@ -23,12 +31,16 @@ class StripHistory:
         self._mode: ModeName = "eager"
         self._walls_ns: list[int] = []
         self._slow = 0
-        self._columns: tuple[StripColumn, ...] = ()
+        self._excess_ns: dict[int, dict[Cause, int]] = {}
+        self._columns: tuple[StripColumn, ...] | None = ()
 
     def add(self, mode: ModeName, tokens: tuple[Token, ...], slow_above_ns: int | None) -> None:
         """Counted tokens of `mode`, oldest first; None flags none of them as slow."""
         for token in tokens:
-            self.close_before(token.done_ns)
+            if self._is_over(token.done_ns):
+                self._closed.append(self._column())
+                self._walls_ns, self._slow = [], 0
+                self._columns = None
             self._bucket = token.done_ns // STRIP_BUCKET_NS
             self._mode = mode
             self._walls_ns.append(token.wall_ns)
@@ -41,26 +53,46 @@ class StripHistory:
             self._marks.pop()
         self._marks.append(StripMark(bucket, label))
 
-    def close_before(self, t_ns: int) -> None:
-        """Close the open bucket if `t_ns` lies in a later one."""
-        if self._walls_ns and t_ns // STRIP_BUCKET_NS > self._bucket:
-            self._closed.append(
-                StripColumn(
-                    self._bucket,
-                    self._mode,
-                    round(median(self._walls_ns)),
-                    max(self._walls_ns),
-                    len(self._walls_ns),
-                    self._slow,
-                )
-            )
-            self._walls_ns, self._slow = [], 0
-            self._columns = tuple(self._closed)
+    def blame(self, done_ns: int, shares: Iterable[tuple[Cause, int]]) -> None:
+        """The slow token that was done at `done_ns` is explained: its excess in ns by cause."""
+        bucket = done_ns // STRIP_BUCKET_NS
+        excess_ns = self._excess_ns.setdefault(bucket, {})
+        for cause, ns in shares:
+            excess_ns[cause] = excess_ns.get(cause, 0) + ns
+        while len(self._excess_ns) > KEPT_BLAMED:
+            del self._excess_ns[min(self._excess_ns)]
+        for at in range(len(self._closed) - 1, -1, -1):
+            column = self._closed[at]
+            if column.bucket <= bucket:
+                if column.bucket == bucket:
+                    self._closed[at] = replace(column, cause=self._cause(bucket))
+                    self._columns = None
+                break
 
-    def columns(self) -> tuple[StripColumn, ...]:
-        """Closed buckets, oldest first."""
-        return self._columns
+    def _cause(self, bucket: int) -> Cause | None:
+        excess_ns = self._excess_ns.get(bucket)
+        return max(excess_ns.items(), key=lambda entry: entry[1])[0] if excess_ns else None
+
+    def columns(self, now_ns: int) -> tuple[StripColumn, ...]:
+        """Buckets that are over at `now_ns`, oldest first."""
+        if self._columns is None:
+            self._columns = tuple(self._closed)
+        return (*self._columns, self._column()) if self._is_over(now_ns) else self._columns
 
     def marks(self) -> tuple[StripMark, ...]:
         """Marks, oldest first."""
         return tuple(self._marks)
+
+    def _is_over(self, t_ns: int) -> bool:
+        return bool(self._walls_ns) and t_ns // STRIP_BUCKET_NS > self._bucket
+
+    def _column(self) -> StripColumn:
+        return StripColumn(
+            self._bucket,
+            self._mode,
+            round(median(self._walls_ns)),
+            max(self._walls_ns),
+            len(self._walls_ns),
+            self._slow,
+            self._cause(self._bucket),
+        )

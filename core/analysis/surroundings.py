@@ -4,7 +4,7 @@ Tokens and samples share one clock, so a token is joined to the samples whose in
 overlaps, never to averages over seconds.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
@@ -21,6 +21,10 @@ sampling noise does not hide it. It names who had the CPU only where run delay w
 
 STEAL_PCT = 5.0
 """Steal below this share of one core is the hypervisor's ordinary housekeeping."""
+
+FLOOR_SHARE = 0.10
+"""CPU time below a tenth of one core is not told from nothing: ``/proc`` counts in steps of
+10 ms for every core and process, which is 4 % of a quarter of a second each."""
 
 SLOWER_CLOCK = 0.95
 """An SM clock below this share of its usual value; ordinary boost steps are smaller."""
@@ -46,19 +50,93 @@ _Sample = TypeVar("_Sample", CpuSample, GpuSample, CgroupSample, MonitorSample)
 
 
 @dataclass(frozen=True, slots=True)
+class Rivals:
+    """CPU time used beside the decode thread in the samples that a token overlaps, in ns.
+
+    `own_ns` is that of our own other threads (engine and monitor), `others_ns` that of all
+    other programs, `stolen_ns` what the hypervisor kept; each over all cores. `window_ns` is how
+    long the samples cover. `core` is where the decode thread ran last, `core_pct` its load.
+    """
+
+    own_ns: int
+    others_ns: int
+    stolen_ns: int
+    window_ns: int
+    core: int | None
+    core_pct: float | None
+
+    @property
+    def own_cores(self) -> float:
+        return self.own_ns / self.window_ns
+
+    @property
+    def others_cores(self) -> float:
+        return self.others_ns / self.window_ns
+
+
+@dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Sensor events of the time around some tokens, each kind oldest first."""
+    """Sensor events of the time around some tokens, each kind oldest first.
+
+    `tokens` are all tokens of that time, excluded ones too: they say how much of the engine's
+    CPU time was the decode thread's. Without them it counts as one full core.
+    """
 
     cpu: Sequence[CpuSample] = ()
     cgroup: Sequence[CgroupSample] = ()
     gpu: Sequence[GpuSample] = ()
     frames: Sequence[MonitorSample] = ()
     profiles: Sequence[ProfileWindow] = ()
+    tokens: Sequence[Token] = ()
 
     def cpu_at(self, token: Token) -> CpuSample | None:
         """The CPU sample whose interval holds the token's end, or the last one before it."""
         at = _index(self.cpu, token)
         return self.cpu[at] if at is not None else None
+
+    def rivals(self, token: Token) -> Rivals | None:
+        """Who else used the CPU around `token`; None where that was not read.
+
+        A rival must have used the CPU for as long as the decode thread waited, so whole
+        samples are taken: all that the token overlaps, or the last one before it.
+        """
+        last = _index(self.cpu, token)
+        if last is None:
+            return None
+        own = others = stolen = window = 0
+        for at in range(last, 0, -1):
+            sample, start = self.cpu[at], self.cpu[at - 1].t_ns
+            interval = sample.t_ns - start
+            if sample.others_pct is None or sample.engine_pct is None or not 0 < interval <= STALE_NS:
+                return None
+            engine = round(sample.engine_pct * interval / 100)
+            own += max(engine - self._decode_cpu_ns(start, sample.t_ns), 0)
+            own += round((sample.monitor_pct or 0.0) * interval / 100)
+            others += round(sample.others_pct * interval / 100)
+            stolen += round((sample.steal_pct or 0.0) * len(sample.core_pct) * interval / 100)
+            window += interval
+            if start <= token.start_ns:
+                break
+        if window == 0:
+            return None
+        now = self.cpu[last]
+        core = now.decode_core
+        load = now.core_pct[core] if core is not None and core < len(now.core_pct) else None
+        return Rivals(own, others, stolen, window, core, load)
+
+    def _decode_cpu_ns(self, start_ns: int, end_ns: int) -> int:
+        """CPU time of the decode thread within an interval. Between tokens it counts as busy,
+        so that our own threads are not accused of a prefill."""
+        idle = 0.0
+        first = bisect_right(self.tokens, start_ns, key=lambda token: token.done_ns)
+        for at in range(first, len(self.tokens)):
+            token = self.tokens[at]
+            if token.start_ns >= end_ns:
+                break
+            shared = min(token.done_ns, end_ns) - max(token.start_ns, start_ns)
+            if token.cpu_ns is not None and token.cpu_ns < token.wall_ns:
+                idle += shared * (1 - token.cpu_ns / token.wall_ns)
+        return end_ns - start_ns - round(idle)
 
     def throttled_ns(self, token: Token) -> int:
         """Time that quota throttling took in the samples that the token overlaps. The kernel

@@ -9,6 +9,12 @@ import pytest
 from core.settings import DEFAULT_NEW_TOKENS, DEFAULT_PROMPT_TOKENS, Settings
 from tui import cli
 from tui.exit_codes import ExitCode, signal_code
+from tui.verbs.live import LiveOptions, options_from
+
+
+def live_options(line: list[str]) -> LiveOptions:
+    return options_from(cli.parse(line))
+
 
 ROOT = Path(cli.__file__).resolve().parent.parent
 
@@ -20,13 +26,13 @@ def python(code: str, *arguments: str, **options: object) -> "subprocess.Complet
 
 @pytest.mark.parametrize("verb", [[], ["live"]])
 def test_the_verb_may_be_left_out(verb: list[str]) -> None:
-    options = cli.parse([*verb, "--model", "some/model", "--fps", "10", "--in-process", "--no-nvml"])
+    options = live_options([*verb, "--model", "some/model", "--fps", "10", "--in-process", "--no-nvml"])
     assert options.settings == Settings(model="some/model")
     assert (options.fps, options.in_process, options.nvml) == (10, True, False)
 
 
 def test_nothing_given_means_the_defaults_of_the_settings() -> None:
-    options = cli.parse([])
+    options = live_options([])
     assert options.settings == Settings()
     assert (options.fps, options.in_process, options.nvml) == (4, False, True)
 
@@ -36,7 +42,7 @@ def test_every_setting_has_an_option() -> None:
         "--model m --device cuda:1 --mode graph --modes eager,graph --prompt-tokens 64 --new-tokens 32 "
         "--max-cache-len 128 --batch 2 --spec-bandwidth 4800"
     )
-    assert cli.parse(line.split()).settings == Settings(
+    assert live_options(line.split()).settings == Settings(
         model="m",
         device="cuda:1",
         mode="graph",
@@ -117,9 +123,10 @@ def test_a_look_at_the_options_imports_nothing_heavy(arguments: list[str]) -> No
 def test_the_live_screen_imports_no_torch() -> None:
     run = python(
         "import sys\n"
-        "import tui.live\n"
+        "import tui.screen_run\n"
         "from tui.cli import parse\n"
-        "tui.live.build_session(parse([]))\n"
+        "from tui.verbs.live import build_session, options_from\n"
+        "build_session(options_from(parse([])))\n"
         "print([m for m in ('torch', 'transformers', 'pynvml') if m in sys.modules])"
     )
     assert (run.stdout, run.stderr) == ("[]\n", "")

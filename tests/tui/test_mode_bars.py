@@ -86,7 +86,7 @@ def test_the_common_scale_stays_while_medians_wobble() -> None:
         views = scenes.mode_views(("eager-static", "graph"), "graph", slowness=slowness)
         still = scenes.mode_views(("eager-static", "graph"), "graph")
         mixed = tuple(s if s.name == "graph" else v for s, v in zip(still, views, strict=True))
-        return bars.paint(replace(scenes.eager_and_graph(), modes=mixed), 80, 7)[3].plain
+        return bars.paint(replace(scenes.eager_and_graph(), modes=mixed), 400, 7)[3].plain
 
     assert graph_row(1.0) == graph_row(1.02) == graph_row(0.98)
     assert graph_row(1.0) != graph_row(3.0)

@@ -10,6 +10,7 @@ import pytest
 
 from tests.tui.support.pty_program import PtyProgram, asked
 
+GRIDS = Path(__file__).with_name("grids")
 Run = Callable[..., PtyProgram]
 
 
@@ -57,6 +58,17 @@ def test_keys_reach_the_session_and_q_leaves_the_terminal_as_it_was(run: Run, re
         ("take-profile", None),
     ]
     assert told["calls"] == ["start", "close"]
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (160, 45)], ids=lambda size: f"{size[0]}x{size[1]}")
+def test_partial_updates_end_in_the_same_picture_as_a_full_one(run: Run, size: tuple[int, int]) -> None:
+    wanted = (GRIDS / f"eager-and-graph-{size[0]}x{size[1]}.txt").read_text(encoding="utf-8").splitlines()
+    program = run("slideshow", until="idlegap", size=size)
+    program.wait_for(lambda: [row.rstrip() for row in program.screen.display] == wanted, "the last picture")
+    program.press("d")
+    program.wait_for_text("meters side by side")
+    program.press("d")
+    program.wait_for(lambda: [row.rstrip() for row in program.screen.display] == wanted, "the picture again")
 
 
 def test_ctrl_c_is_an_ordinary_quit(run: Run) -> None:

@@ -73,3 +73,4 @@ class PageScreen(SnapshotScreen):
     def action_scroll_page(self, rows: int) -> None:
         """Scroll by `rows`."""
         self._page.scroll_by(rows)
+        self.draw_touched()

@@ -35,6 +35,10 @@ def _wishes(snap: Snapshot) -> list[tuple[str, str]]:
         ("d", "detail"),
         ("e", "explain"),
         ("t", "restart round"),
+        ("v", "verify"),
+        ("b B", "batch"),
+        ("[ ]", "prompt"),
+        ("s", "save"),
     ]
 
 

@@ -26,7 +26,7 @@ class LatencyStrip(Panel):
             for y in region.line_range:
                 self._rows.pop(y, None)
         if regions:
-            self.refresh(*regions)
+            self.touch(regions)
 
     def paint(self, snap: Snapshot, width: int, height: int) -> list[Line]:
         """The whole picture of one snapshot."""

@@ -9,6 +9,7 @@ from core.snapshot import Snapshot
 from tui.glyphs import GlyphLevel
 from tui.line import Line, changed_spans
 from tui.palette import BACKGROUND, TEXT
+from tui.screens.base import SnapshotScreen
 
 _BACKGROUND = Color.parse(BACKGROUND)
 
@@ -57,7 +58,13 @@ class Panel(Widget):
                 regions += [Region(start, y, end - start, 1) for start, end in changed_spans(old, new)]
         self._lines = lines
         if regions:
-            self.refresh(*regions)
+            self.touch(regions)
+
+    def touch(self, regions: list[Region]) -> None:
+        """Have these regions drawn with the frame that is being made."""
+        screen = self.screen
+        if isinstance(screen, SnapshotScreen):
+            screen.touch(self, regions)
 
     def on_resize(self) -> None:
         """A new size: every row is painted anew."""

@@ -106,3 +106,70 @@ def test_who_has_the_cpu(
 
 def test_without_a_cpu_sample_nobody_is_named() -> None:
     assert cpu_holder(None) is None
+
+
+# --- who used the CPU -----------------------------------------------------------------
+
+
+def load(
+    t_ms: int, engine: float | None, others: float | None, monitor: float | None = 0.0, steal: float = 0.0
+) -> CpuSample:
+    return CpuSample(t_ms * MS, (80.0, 20.0), engine, monitor, others, steal_pct=steal, decode_core=0)
+
+
+def used(*samples: CpuSample, tokens: list[Token] | None = None) -> tuple[int, int, int, int] | None:
+    """Own, others', stolen time and the window, in ms."""
+    found = Surroundings(cpu=samples, tokens=tokens or []).rivals(TOKEN)
+    if found is None:
+        return None
+    return tuple(round(ns / MS) for ns in (found.own_ns, found.others_ns, found.stolen_ns, found.window_ns))
+
+
+def test_the_time_of_others_is_that_of_all_samples_that_the_token_overlaps() -> None:
+    """The token runs from 1,000 to 1,021 ms."""
+    samples = load(760, 900, 900), load(990, 900, 900), load(1010, 100, 50), load(1210, 100, 25)
+    assert used(*samples) == (0, 10 + 50, 0, 220)
+    assert used(*samples[:3]) == (0, 10, 0, 20)  # the next one has not come yet
+
+
+def test_our_own_other_threads_are_the_engines_beyond_the_decode_thread_and_the_monitor() -> None:
+    """Within 200 ms the engine used 240, of which the decode thread at most 200."""
+    samples = load(1000, 0, 0), load(1200, 120, 0, monitor=5)
+    assert used(*samples) == (40 + 10, 0, 0, 200)
+    halved = [Token(1000 * MS + i * 40 * MS, 0, 1040 * MS + i * 40 * MS, cpu_ns=10 * MS) for i in range(2)]
+    assert used(*samples, tokens=halved) == (40 + 60 + 10, 0, 0, 200)
+    straddling = [
+        Token(960 * MS, 0, 1040 * MS, cpu_ns=20 * MS),
+        Token(1160 * MS, 0, 1240 * MS, cpu_ns=40 * MS),
+    ]
+    assert used(*samples, tokens=straddling) == (40 + 30 + 20 + 10, 0, 0, 200)
+    unknown = [Token(1000 * MS, 0, 1200 * MS)]
+    assert used(*samples, tokens=unknown) == (40 + 10, 0, 0, 200)
+
+
+def test_stolen_time_is_that_of_all_cores() -> None:
+    assert used(load(1000, 0, 0), load(1200, 0, 0, steal=10)) == (0, 0, 40, 200)
+
+
+@pytest.mark.parametrize(
+    "samples",
+    [
+        (),
+        (load(1200, 100, 0),),  # no earlier one: its interval is not known
+        (load(1000, 0, 0), load(1200, None, 0)),
+        (load(1000, 0, 0), load(1200, 0, None)),
+        (load(1000 - 1400, 0, 0), load(1200, 100, 0)),  # the sensors were away for too long
+    ],
+)
+def test_without_whole_samples_nobody_is_known(samples: tuple[CpuSample, ...]) -> None:
+    assert used(*samples) is None
+
+
+def test_the_decode_core_is_that_of_the_sample_which_holds_the_tokens_end() -> None:
+    found = Surroundings(cpu=[load(1000, 0, 0), load(1200, 50, 100)]).rivals(TOKEN)
+    assert found is not None
+    assert (found.core, found.core_pct, found.others_cores, found.own_cores) == (0, 80.0, 1.0, 0.0)
+    bare = CpuSample(1200 * MS, (), 50.0, 0.0, 100.0, decode_core=3)
+    found = Surroundings(cpu=[load(1000, 0, 0), bare]).rivals(TOKEN)
+    assert found is not None
+    assert (found.core, found.core_pct) == (3, None)

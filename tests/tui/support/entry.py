@@ -3,7 +3,7 @@
     python entry.py REPORT [SCENE]
 
 Writes to REPORT, as JSON, what the session was asked and the screen's last own reading. SCENE
-is ``moving`` (the default) or a name of `tests.tui.support.scenes.SCENES`.
+is ``moving`` (the default), ``slideshow`` or a name of `tests.tui.support.scenes.SCENES`.
 """
 
 import json
@@ -16,15 +16,14 @@ import msgspec
 
 from tests.tui.support.fake_feed import FakeFeed
 from tests.tui.support.moving import MovingFeed
-from tests.tui.support.scenes import SCENES, unsupported
+from tests.tui.support.scenes import SCENES, slideshow, unsupported
 from tui.live import run_screen
 
 
 def main() -> int:
     """Run the screen; its exit code."""
     report, scene = Path(sys.argv[1]), (sys.argv[2:] or ["moving"])[0]
-    scenes = {**SCENES, "unsupported": unsupported}
-    feed = MovingFeed() if scene == "moving" else FakeFeed.still(scenes[scene]())
+    feed = make_feed(scene)
     code = run_screen(feed, fps=4)
     monitor = feed.monitor if isinstance(feed, MovingFeed) else None
     report.write_text(
@@ -37,6 +36,15 @@ def main() -> int:
         )
     )
     return code
+
+
+def make_feed(scene: str) -> MovingFeed | FakeFeed:
+    """The session called `scene`."""
+    if scene == "moving":
+        return MovingFeed()
+    if scene == "slideshow":
+        return FakeFeed.slideshow(slideshow())
+    return FakeFeed.still({**SCENES, "unsupported": unsupported}[scene]())
 
 
 if __name__ == "__main__":

@@ -21,6 +21,12 @@ class FakeFeed:
         """A feed whose picture never changes."""
         return cls(lambda _now_ns: snap)
 
+    @classmethod
+    def slideshow(cls, snaps: list[Snapshot]) -> "FakeFeed":
+        """A feed that shows the next picture each time it is asked, and stays on the last one."""
+        left = list(snaps)
+        return cls(lambda _now_ns: left.pop(0) if len(left) > 1 else left[0])
+
     def start(self) -> None:
         self.calls.append("start")
 

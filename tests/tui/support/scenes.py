@@ -416,6 +416,21 @@ def unsupported() -> Snapshot:
     )
 
 
+def slideshow() -> list[Snapshot]:
+    """Scenes that follow each other from one frame to the next and end as `eager_and_graph`."""
+    last = eager_and_graph()
+    return [
+        loading(),
+        last,
+        replace(last, mode="eager-static", rate=rate("eager-static"), gpu=GPU_EAGER, sentence="Short."),
+        replace(last, modes=mode_views(("eager", "graph"), "graph", slowness=0.98), notice="A notice."),
+        failed(),
+        replace(last, paused=True, cpu=None, cgroup=None, gpu=None, monitor=None),
+        replace(last, text="Some text, for a while only."),
+        last,
+    ]
+
+
 def replace_host(**changes: object) -> HostInfo:
     """The host with some fields changed."""
     return HostInfo(**{f: changes.get(f, getattr(HOST, f)) for f in HOST.__struct_fields__})

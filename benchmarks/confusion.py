@@ -1,0 +1,98 @@
+"""What was named against what was injected: the confusion matrix of the attribution bench."""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from core.analysis.slow import SlowToken
+from core.events import CpuSample, Token
+from core.snapshot import Cause
+
+UNINVITED_PCT = 33.0
+"""More load than this by programs that were not invited spoils a sample as a proof."""
+
+
+@dataclass(frozen=True, slots=True)
+class Injection:
+    """One fault while it acted, and the causes that are right answers."""
+
+    causes: tuple[Cause, ...]
+    start_ns: int
+    end_ns: int
+
+    def overlap_ns(self, start_ns: int, end_ns: int) -> int:
+        return max(min(self.end_ns, end_ns) - max(self.start_ns, start_ns), 0)
+
+
+@dataclass(slots=True)
+class Scenario:
+    """A stretch of time in which the same faults were injected again and again; `invited_pct` is
+    the load of other programs that belongs to them, in percent of one core."""
+
+    name: str
+    start_ns: int
+    invited_pct: float = 0.0
+    end_ns: int = 0
+    injections: list[Injection] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Row:
+    """One row of the confusion matrix; `named` counts the largest shares by cause."""
+
+    scenario: str
+    disturbed: int = 0
+    tokens: int = 0
+    touched: int = 0
+    slowed: int = 0
+    right: int = 0
+    named: Counter[str] = field(default_factory=Counter)
+    background: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def share_right(self) -> float | None:
+        return self.right / self.slowed if self.slowed else None
+
+    @property
+    def share_falsely_named(self) -> float:
+        """Slow tokens with a named cause where nothing was injected, of all tokens."""
+        named = sum(n for cause, n in self.background.items() if cause != "unexplained")
+        return named / self.tokens if self.tokens else 0.0
+
+
+def tally(
+    scenario: Scenario, tokens: Iterable[Token], slow: Iterable[SlowToken], loads: Sequence[CpuSample]
+) -> Row:
+    """Hold what was named against what was injected, over the tokens of one scenario."""
+    row = Row(scenario.name)
+    judged = set()
+    for token in tokens:
+        if scenario.start_ns <= token.done_ns < scenario.end_ns:
+            if _others_pct(loads, token.done_ns) > scenario.invited_pct + UNINVITED_PCT:
+                row.disturbed += 1
+                continue
+            judged.add(token.done_ns)
+            row.tokens += 1
+            row.touched += any(i.overlap_ns(token.start_ns, token.done_ns) for i in scenario.injections)
+    for found in slow:
+        if found.done_ns not in judged:
+            continue
+        start_ns = found.done_ns - found.wall_ns
+        hits = [
+            injection
+            for injection in scenario.injections
+            if 2 * injection.overlap_ns(start_ns, found.done_ns) >= found.excess_ns
+        ]
+        if hits:
+            row.slowed += 1
+            row.named[found.cause] += 1
+            row.right += any(found.cause in injection.causes for injection in hits)
+        else:
+            row.background[found.cause] += 1
+    return row
+
+
+def _others_pct(loads: Sequence[CpuSample], at_ns: int) -> float:
+    at = bisect_left(loads, at_ns, key=lambda sample: sample.t_ns)
+    return (loads[at].others_pct or 0.0) if at < len(loads) else 0.0

@@ -1,0 +1,158 @@
+"""Slow tokens explained as the events come in: live, and in the same way on a recording.
+
+The samples that cover a token arrive after it, so a slow token waits until they are in, or
+for one second of the events' own time. Memory is bounded.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from core.analysis.history import ModeHistory
+from core.analysis.slow import SlowToken, slow_token
+from core.analysis.surroundings import Rivals, Surroundings
+from core.analysis.typical import Typical
+from core.events import (
+    AnyEvent,
+    CgroupSample,
+    CpuSample,
+    EngineReady,
+    GpuSample,
+    ModeEntered,
+    MonitorSample,
+    ProfileWindow,
+    Token,
+    TokenBatch,
+)
+from core.modes import MODE_NAMES
+
+PATIENCE_NS = 1_000_000_000
+"""Four periods of the sensors: whatever has not been said by then will not be."""
+
+KEPT_SAMPLES = 128
+"""Of each kind: half a minute at four a second, enough for what is usual of the GPU."""
+
+KEPT_TOKENS = 2048
+"""Two samples' worth at a thousand tokens a second."""
+
+MOST_PENDING = 1024
+"""Slow tokens that may wait at once; beyond that the oldest make do with what is known."""
+
+_E = TypeVar("_E")
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    batch: TokenBatch
+    offset: int
+    usual: Typical
+
+    @property
+    def token(self) -> Token:
+        return self.batch.tokens[self.offset]
+
+
+@dataclass(slots=True)
+class Attribution:
+    """Tokens go in with what is usual at the time, samples go in, explained tokens come out."""
+
+    _cpu: list[CpuSample] = field(default_factory=list)
+    _cgroup: list[CgroupSample] = field(default_factory=list)
+    _gpu: list[GpuSample] = field(default_factory=list)
+    _frames: list[MonitorSample] = field(default_factory=list)
+    _profiles: list[ProfileWindow] = field(default_factory=list)
+    _tokens: list[Token] = field(default_factory=list)
+    _pending: deque[_Pending] = field(default_factory=deque)
+    _now_ns: int = 0
+
+    def add(self, batch: TokenBatch, usual: Typical | None) -> None:
+        """Take a batch; `usual` is None while too few tokens are known to judge it."""
+        _keep(self._tokens, batch.tokens, KEPT_TOKENS)
+        if usual is None or batch.excluded is not None:
+            return
+        threshold_ns = usual.threshold_ns
+        for offset, token in enumerate(batch.tokens):
+            if token.done_ns - token.start_ns > threshold_ns:
+                self._pending.append(_Pending(batch, offset, usual))
+
+    def observe(self, event: AnyEvent) -> None:
+        """Take any event: samples are kept, and all of them tell the time."""
+        self._now_ns = max(self._now_ns, event.t_ns)
+        match event:
+            case CpuSample():
+                _keep(self._cpu, (event,), KEPT_SAMPLES)
+            case CgroupSample():
+                _keep(self._cgroup, (event,), KEPT_SAMPLES)
+            case GpuSample():
+                _keep(self._gpu, (event,), KEPT_SAMPLES)
+            case MonitorSample():
+                _keep(self._frames, (event,), KEPT_SAMPLES)
+            case ProfileWindow():
+                _keep(self._profiles, (event,), KEPT_SAMPLES)
+            case _:
+                pass
+
+    def settled(self) -> tuple[SlowToken, ...]:
+        """The slow tokens that can be explained now and were not yet, oldest first."""
+        if not self._pending:
+            return ()
+        found: list[SlowToken] = []
+        covered_ns = self._covered_ns()
+        while self._pending and (
+            self._pending[0].token.done_ns <= covered_ns or len(self._pending) > MOST_PENDING
+        ):
+            found.append(self._explain(self._pending.popleft()))
+        return tuple(found)
+
+    def rest(self) -> tuple[SlowToken, ...]:
+        """Those that still wait, explained with what is known: the events have ended."""
+        found = tuple(self._explain(waiting) for waiting in self._pending)
+        self._pending.clear()
+        return found
+
+    def rivals(self, token: Token) -> Rivals | None:
+        """Who else used the CPU around `token`, as far as the samples have come."""
+        return self._around().rivals(token)
+
+    def _around(self) -> Surroundings:
+        return Surroundings(self._cpu, self._cgroup, self._gpu, self._frames, self._profiles, self._tokens)
+
+    def _covered_ns(self) -> int:
+        """Until when all kinds of samples that come at all have come."""
+        newest = [samples[-1].t_ns for samples in (self._cpu, self._cgroup, self._gpu) if samples]
+        return max(min(newest, default=0), self._now_ns - PATIENCE_NS)
+
+    def _explain(self, waiting: _Pending) -> SlowToken:
+        return slow_token(waiting.batch, waiting.offset, waiting.usual, self._around())
+
+
+def slow_tokens(events: Iterable[AnyEvent]) -> tuple[SlowToken, ...]:
+    """All slow tokens of a recording, each judged by the tokens of its mode up to its batch."""
+    attribution = Attribution()
+    histories = {name: ModeHistory() for name in MODE_NAMES}
+    found: list[SlowToken] = []
+    for event in events:
+        attribution.observe(event)
+        match event:
+            case EngineReady():  # another shape or engine: nothing is usual yet
+                histories = {name: ModeHistory() for name in MODE_NAMES}
+            case ModeEntered():
+                histories[event.mode].entered()
+            case TokenBatch():
+                history = histories[event.mode]
+                if event.excluded is None:
+                    history.add(event.tokens)
+                attribution.add(event, history.usual())
+            case _:
+                pass
+        found += attribution.settled()
+    return (*found, *attribution.rest())
+
+
+def _keep(kept: list[_E], more: Iterable[_E], most: int) -> None:
+    """Append, and forget the oldest half once twice as many as `most` are there. Lists, because
+    bisection and slices of a deque take time proportional to its length."""
+    kept.extend(more)
+    if len(kept) > 2 * most:
+        del kept[:-most]

@@ -1,0 +1,61 @@
+"""The card of the one-minute check as text of at most 80 columns that pastes well."""
+
+from core.analysis.card import Card, CardLine
+from core.analysis.levers import QUEUED_GAP_NS, Levers
+from core.analysis.table import NARROW, paragraph, table
+from core.analysis.words import ms, percent
+from core.bench.schema import BenchResult
+
+VERDICTS = {
+    "good": "GOOD for decoding",
+    "not good": "NOT GOOD for decoding",
+    "no GPU": "NO GPU: nothing to judge, the host's lines are for information",
+}
+_MARKS = {"good": "good", "warn": "WARN", "bad": "BAD", "n/a": "n/a", "info": ""}
+_MARK_WIDTH, _NAME_WIDTH = 5, 21
+
+
+def card_text(card: Card, levers: Levers, result: BenchResult, beside: str = "") -> str:
+    """The card, its verdict first; `beside` is what must be said beside it (contention)."""
+    engine = result.engine
+    counts = f"{card.count('bad')} bad, {card.count('warn')} to watch, {card.count('good')} good"
+    lines = paragraph(f"idlegap check: {VERDICTS[card.verdict]} ({counts})", NARROW)
+    if beside:
+        lines += paragraph(f"CONTENDED: {beside}", NARROW)
+    if not result.complete:
+        lines += paragraph(f"INCOMPLETE: {result.reason}", NARROW)
+    lines += paragraph(
+        f"{result.created}, {engine.model}, {engine.dtype}, batch {engine.batch}, {engine.prompt_tokens} + "
+        f"{engine.new_tokens} tokens, torch {engine.torch}",
+        NARROW,
+    )
+    lines.append("")
+    for line in card.lines:
+        lines += _line(line)
+    return "\n".join([*lines, "", *levers_text(levers)]) + "\n"
+
+
+def levers_text(levers: Levers) -> list[str]:
+    """The predictions, the model that they rest on, and its error where that is known."""
+    if not levers.rows:
+        return paragraph(f"What to rent next: cannot be predicted, {levers.reason}", NARROW)
+    rows = [["predicted ms/token", "eager", "with graphs"]]
+    rows += [[lever.name, ms(lever.eager_ns), ms(lever.replayed_ns)] for lever in levers.rows]
+    model = (
+        "model: token = max(host submission, device) + what was measured beside them; device = busy + "
+        f"{QUEUED_GAP_NS / 1e3:.2f} us per kernel; bandwidth moves the weight stream alone"
+    )
+    lines = [*table(rows), *paragraph(model, NARROW)]
+    if levers.measured_graph_ns is None or levers.error is None:
+        lines += paragraph("error: unknown, no graph was measured here", NARROW)
+    else:
+        off = f"{percent(abs(levers.error))} {'above' if levers.error > 0 else 'below'} that"
+        measured = f"error: graphs were measured at {ms(levers.measured_graph_ns)} ms"
+        lines += paragraph(f"{measured}; the prediction, from the eager run alone, is {off}", NARROW)
+    return [*lines, *paragraph(levers.advice, NARROW)]
+
+
+def _line(line: CardLine) -> list[str]:
+    head = f"{_MARKS[line.grade]:<{_MARK_WIDTH}}{line.name:<{_NAME_WIDTH}}"
+    lines = paragraph(line.value, NARROW, first=head)
+    return lines + (paragraph(line.threshold, NARROW, first=" " * 7) if line.threshold else [])

@@ -1,0 +1,205 @@
+"""Every result, measured or published, as one row that can be compared."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Literal
+
+from core.analysis.ceiling import mbu, specified_bandwidth
+from core.analysis.stats import median
+from core.analysis.summary import ArmSummary, summarise
+from core.analysis.verdict import EAGER
+from core.analysis.words import cpu_name, gpu_name
+from core.bench.schema import Arm, BenchResult, PublishedFigures
+from core.modes import BASELINE, REPLAYED, ModeName
+
+HOST_IDLE = 0.50
+"""The GPU idles for at least half of the token: `core.analysis.verdict` calls this dispatch-bound."""
+
+GPU_IDLE = 0.20
+"""It idles for less than a fifth."""
+
+HOST_MBU = 0.30
+"""With less of the bandwidth in use than this, bandwidth is not what sets the pace."""
+
+GPU_MBU = 0.60
+"""Well-tuned decoders reach 70 to 80 %: from 60 % on, bandwidth is the main cost."""
+
+Limit = Literal["host", "GPU", "both", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """What was decoded. None: not stated. Results are alike if no stated field differs."""
+
+    shape: str
+    dtype: str
+    batch: int
+    prompt_tokens: int
+    new_tokens: int
+    cache_len: int | None
+
+    def differences(self, other: "Workload") -> list[str]:
+        """What differs between both, as far as both state it."""
+        return [f"{name} {a}, not {b}" for name, a, b in self._beside(other) if None not in (a, b) and a != b]
+
+    def unstated(self, other: "Workload") -> list[str]:
+        """What one of both leaves open."""
+        return [name for name, a, b in self._beside(other) if (a is None) != (b is None)]
+
+    def _beside(self, other: "Workload") -> list[tuple[str, object, object]]:
+        names = [entry.name for entry in fields(self)]
+        return [(name.replace("_", " "), getattr(self, name), getattr(other, name)) for name in names]
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """One row. Rates are tok/s of single runs (published: often one figure alone).
+
+    Attributes:
+        source: who published the figures; "" for a measurement.
+        eager: the fastest eager mode's rates, `eager_mode` its name.
+        idle_share: of eager-static's token, from its profile.
+    """
+
+    name: str
+    source: str
+    gpu: str
+    cpu: str
+    workload: Workload
+    weight_bytes: int
+    software: str
+    spec_bytes_per_s: float | None
+    copy_bytes_per_s: float | None
+    eager: tuple[float, ...] = ()
+    eager_mode: ModeName | None = None
+    graph: tuple[float, ...] = ()
+    idle_share: float | None = None
+    dispatch_per_kernel_ns: float | None = None
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def eager_rate(self) -> float | None:
+        return median(self.eager) if self.eager else None
+
+    @property
+    def graph_rate(self) -> float | None:
+        return median(self.graph) if self.graph else None
+
+    @property
+    def mbu_spec(self) -> float | None:
+        """Share of the specified bandwidth that the weights took at the eager rate."""
+        if self.eager_rate is None or not self.spec_bytes_per_s:
+            return None
+        return mbu(self.weight_bytes, self.eager_rate / self.workload.batch, self.spec_bytes_per_s)
+
+    @property
+    def limit(self) -> tuple[Limit, bool]:
+        """What limits eager decode, and whether that was measured (a profile) or inferred
+        (from the bandwidth in use alone)."""
+        if self.idle_share is not None:
+            if self.idle_share >= HOST_IDLE:
+                return "host", True
+            return ("GPU" if self.idle_share < GPU_IDLE else "both"), True
+        if self.mbu_spec is None:
+            return "unknown", False
+        if self.mbu_spec < HOST_MBU:
+            return "host", False
+        return ("GPU" if self.mbu_spec >= GPU_MBU else "both"), False
+
+
+def machine(name: str, result: BenchResult | PublishedFigures) -> Machine:
+    """The row of `result`, called `name` where two must be told apart."""
+    return _measured(name, result) if isinstance(result, BenchResult) else _published(name, result)
+
+
+def _measured(name: str, result: BenchResult) -> Machine:
+    engine, arms = result.engine, summarise(result)
+    eager = min(
+        (arm for arm in arms if arm.mode in EAGER and arm.median_ns is not None),
+        key=lambda arm: arm.median_ns or 0,
+        default=None,
+    )
+    static, graph = _arm(arms, BASELINE), _arm(arms, REPLAYED)
+    spec = specified_bandwidth(result.spec_bandwidth, result.gpu)[0] if engine.device != "cpu" else None
+    idle_share = None
+    if static is not None and static.idle_ns is not None and static.median_ns:
+        idle_share = static.idle_ns / static.median_ns
+    missing = {}
+    for field_name, arm in (("eager", eager), ("graph", graph)):
+        if arm is None or arm.median_ns is None:
+            missing[field_name] = arm.missing.get("median_ns", "not measured") if arm else "not measured"
+    return Machine(
+        name=name,
+        source="",
+        gpu=gpu_name(engine.device_name),
+        cpu=cpu_name(result.host.cpu_model if result.host is not None else None),
+        workload=Workload(
+            engine.shape,
+            engine.dtype,
+            engine.batch,
+            engine.prompt_tokens,
+            engine.new_tokens,
+            engine.cache_len,
+        ),
+        weight_bytes=engine.weight_bytes,
+        software=f"torch {engine.torch}, transformers {engine.transformers}",
+        spec_bytes_per_s=spec,
+        copy_bytes_per_s=result.bandwidth.copy_bytes_per_s if result.bandwidth is not None else None,
+        eager=_rates(result, eager),
+        eager_mode=eager.mode if eager is not None else None,
+        graph=_rates(result, graph),
+        idle_share=idle_share,
+        dispatch_per_kernel_ns=static.dispatch_per_kernel_ns if static is not None else None,
+        missing=missing,
+    )
+
+
+def _published(name: str, figures: PublishedFigures) -> Machine:
+    def rates(mode: ModeName) -> tuple[float, ...]:
+        found = figures.modes.get(mode)
+        return (found.runs_tok_per_s or (found.tok_per_s,)) if found is not None else ()
+
+    eager_mode: ModeName = "eager" if "eager" in figures.modes else BASELINE
+    static = figures.modes.get(BASELINE)
+    idle_share = None
+    if static is not None and static.busy_ns is not None:
+        idle_share = 1 - static.busy_ns * static.tok_per_s / figures.batch / 1e9
+    return Machine(
+        name=name,
+        source=figures.source,
+        gpu=gpu_name(figures.gpu),
+        cpu=cpu_name(figures.cpu_model),
+        workload=Workload(
+            figures.shape,
+            figures.dtype,
+            figures.batch,
+            figures.prompt_tokens,
+            figures.new_tokens,
+            figures.cache_len,
+        ),
+        weight_bytes=figures.weight_bytes,
+        software=", ".join(
+            f"{name} {version}"
+            for name, version in (("torch", figures.torch), ("transformers", figures.transformers))
+            if version is not None
+        ),
+        spec_bytes_per_s=figures.spec_bytes_per_s,
+        copy_bytes_per_s=figures.copy_bytes_per_s,
+        eager=rates(eager_mode),
+        eager_mode=eager_mode,
+        graph=rates(REPLAYED),
+        idle_share=idle_share,
+        missing={"graph": "not published", "eager": "not published"},
+    )
+
+
+def _rates(result: BenchResult, summary: ArmSummary | None) -> tuple[float, ...]:
+    arm: Arm | None = result.arm(summary.label) if summary is not None else None
+    if arm is None:
+        return ()
+    walls = [run.tokens.counted(run.tokens.wall_ns) for run in arm.counted]
+    return tuple(result.engine.batch * len(run) * 1e9 / sum(run) for run in walls if run)
+
+
+def _arm(arms: Sequence[ArmSummary], mode: ModeName) -> ArmSummary | None:
+    return next((arm for arm in arms if arm.mode == mode), None)

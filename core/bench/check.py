@@ -1,0 +1,48 @@
+"""The one-minute check: a short benchmark, judged line by line."""
+
+import msgspec
+
+from core.analysis.card import Card
+from core.analysis.card_gpu import gpu_lines, speed_lines
+from core.analysis.card_host import host_lines
+from core.analysis.card_text import card_text
+from core.analysis.levers import Levers, levers
+from core.analysis.stability import contention, stability
+from core.analysis.summary import summarise
+from core.bench.plan import BenchPlan, arms_for
+from core.bench.schema import BenchResult
+from core.modes import BASELINE, REPLAYED
+
+CHECK_SECONDS = 60.0
+CHECK_NEW_TOKENS = 64
+"""A run of a quarter of the usual length, so that a minute holds enough of them on slow hosts."""
+
+MOST_RUNS = 40
+
+
+class CheckResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A card with its levers, and the benchmark that both were read from."""
+
+    card: Card
+    levers: Levers
+    bench: BenchResult
+
+
+def check_plan(seconds: float = CHECK_SECONDS) -> BenchPlan:
+    """Eager-static against graph, in as many turns as `seconds` from the start allow."""
+    return BenchPlan(
+        arms_for([BASELINE, REPLAYED]), runs=MOST_RUNS, verify=False, probe=True, seconds=seconds
+    )
+
+
+def judge(result: BenchResult) -> CheckResult:
+    """The card of the machine that `result` was measured on."""
+    arms = summarise(result)
+    lines = [*gpu_lines(result), *speed_lines(result, arms), *host_lines(result)]
+    return CheckResult(Card.of(lines, gpu=result.engine.device != "cpu"), levers(arms), result)
+
+
+def check_text(check: CheckResult) -> str:
+    """The card as text of at most 80 columns, contention beside its verdict."""
+    beside = contention(stability(check.bench, summarise(check.bench)))
+    return card_text(check.card, check.levers, check.bench, beside)

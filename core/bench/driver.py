@@ -1,0 +1,248 @@
+"""Drives one engine step by step: asks for something, waits until it has happened.
+
+The engine decodes for ever in the mode that was asked for last. A measured run is one of its
+rounds, begun on request and taken whole. What the engine decodes in between is left aside.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from core.bench.witness import Witness
+from core.commands import ProbeDispatch, RestartRound, SetMode, TakeProfile, VerifyModes
+from core.events import (
+    AnyEvent,
+    Bandwidth,
+    CgroupSample,
+    CpuSample,
+    DispatchProbe,
+    Dropped,
+    EngineFailed,
+    EngineReady,
+    EngineStage,
+    GpuInfo,
+    GpuSample,
+    HostInfo,
+    ModeEntered,
+    ModeRefused,
+    ProfileWindow,
+    RoundFinished,
+    RoundStarted,
+    SensorEvent,
+    TokenBatch,
+    Verified,
+)
+from core.modes import BASELINE, ModeName
+from core.session import Listener, Sensors, Session
+from core.sources import Source
+
+POLL_S = 0.02
+"""The engine hands over a batch about every 50 ms."""
+
+SILENCE_NS = 900_000_000_000
+"""Longest wait for a word of the engine: a cold compilation takes minutes, but not fifteen."""
+
+PROFILE_TRIES = 3
+"""Requests for a window before the mode counts as not profiled."""
+
+E = TypeVar("E")
+
+
+class InterruptedBenchError(Exception):
+    """The user asked to stop."""
+
+
+class EngineEndedError(Exception):
+    """The engine failed or went silent; `failed` says how."""
+
+    def __init__(self, failed: EngineFailed) -> None:
+        super().__init__(failed.reason)
+        self.failed = failed
+
+
+@dataclass(slots=True)
+class Round:
+    """A round as it was decoded. `finished` is None while tokens are outstanding."""
+
+    started: RoundStarted
+    batches: list[TokenBatch] = field(default_factory=list)
+    finished: RoundFinished | None = None
+
+
+class Driver:
+    """One engine under control, with the sensors beside it. Used from one thread.
+
+    Args:
+        source: the engine.
+        sensors, sensor_events: as `core.session.Session` takes them.
+        listeners: called with every event (a recording, for example).
+        stopped: polled while waiting; True ends the wait with `InterruptedBenchError`.
+        on_stage: called with every stage that the engine announces.
+        clock, pause: monotonic nanoseconds, and how to wait some seconds.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        sensors: Sensors | None = None,
+        sensor_events: "deque[SensorEvent] | None" = None,
+        listeners: Sequence[Listener] = (),
+        stopped: Callable[[], bool] = lambda: False,
+        on_stage: Callable[[EngineStage], None] = lambda stage: None,
+        clock: Callable[[], int] = time.perf_counter_ns,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._inbox: deque[AnyEvent] = deque()
+        self._session = Session(
+            source,
+            sensors=sensors,
+            sensor_events=sensor_events,
+            listeners=(self._inbox.append, *listeners),
+            clock=clock,
+        )
+        self._stopped = stopped
+        self._on_stage = on_stage
+        self.clock = clock
+        self._pause = pause
+        self.witness = Witness()
+        self.bandwidth: Bandwidth | None = None
+        self.dropped = 0
+        self.round: Round | None = None
+
+    def start(self) -> EngineReady:
+        """Start engine and sensors and wait until the first mode decodes.
+
+        Raises:
+            EngineEndedError: the engine could not start.
+            InterruptedBenchError: asked to stop.
+        """
+        self._session.start()
+        ready = self._await(EngineReady)
+        # The engine enters its first mode unasked; later entries are answers.
+        self._await_entry(None)
+        return ready
+
+    def enter(self, mode: ModeName) -> ModeEntered | ModeRefused:
+        """Turn to `mode`, capturing or compiling it where that is still to be done."""
+        self._session.send(SetMode(mode))
+        return self._await_entry(mode)
+
+    def verify(self, mode: ModeName) -> Verified | ModeRefused:
+        """Compare the tokens of `mode`, the current one, with those of eager-static; refused
+        where that one cannot run."""
+        self._session.send(VerifyModes())
+        while True:
+            event = self._take()
+            if isinstance(event, Verified) and event.mode == mode:
+                return event
+            if isinstance(event, ModeRefused) and event.mode == BASELINE:
+                return event
+
+    def profile(self, windows: int) -> list[ProfileWindow]:
+        """Take profile windows of the current mode until `windows` of them were accepted or
+        PROFILE_TRIES requests in a row failed; returns all, the rejected ones included."""
+        taken: list[ProfileWindow] = []
+        failures = 0
+        while sum(window.accepted for window in taken) < windows and failures < PROFILE_TRIES:
+            self._session.send(TakeProfile())
+            taken.append(self._await(ProfileWindow))
+            if taken[-1].steps == 0:
+                break
+            # A mode's first request gives two windows, and "decoding" follows the last.
+            while (event := self._take()) and not _is_decoding(event):
+                if isinstance(event, ProfileWindow):
+                    taken.append(event)
+            failures = 0 if taken[-1].accepted else failures + 1
+        return taken
+
+    def probe(self) -> DispatchProbe:
+        """Measure the host's cost of an empty kernel."""
+        self._session.send(ProbeDispatch())
+        return self._await(DispatchProbe)
+
+    def decode_round(self, mode: ModeName) -> Round:
+        """Turn to `mode`, which was entered before, and decode one whole round.
+
+        While this runs, `round` holds what has arrived so far, for an interruption to keep.
+        """
+        self.round = None
+        self._session.send(SetMode(mode))
+        self._session.send(RestartRound())
+        answer = self._await_entry(mode)
+        if isinstance(answer, ModeRefused):
+            raise EngineEndedError(EngineFailed(self.clock(), f"{mode}: {answer.reason}"))
+        while True:
+            event = self._take()
+            if isinstance(event, RoundStarted):
+                # Another start means that the round before was cut off by our own request.
+                self.round = Round(event)
+            elif self.round is None:
+                continue
+            elif isinstance(event, TokenBatch) and event.round == self.round.started.round:
+                self.round.batches.append(event)
+            elif isinstance(event, RoundFinished) and event.round == self.round.started.round:
+                done, self.round = self.round, None
+                done.finished = event
+                return done
+
+    def close(self) -> None:
+        """End engine and sensors."""
+        self._session.close()
+
+    # --- waiting ------------------------------------------------------------------
+
+    def _await_entry(self, mode: ModeName | None) -> ModeEntered | ModeRefused:
+        """The answer to entering `mode` (None: any mode)."""
+        while True:
+            event = self._take()
+            if isinstance(event, ModeEntered | ModeRefused) and mode in (None, event.mode):
+                return event
+
+    def _await(self, kind: type[E]) -> E:
+        while True:
+            event = self._take()
+            if isinstance(event, kind):
+                return event
+
+    def _take(self) -> AnyEvent:
+        """The next engine event; sensor events go to the witness meanwhile."""
+        heard_ns = self.clock()
+        while True:
+            if self._stopped():
+                raise InterruptedBenchError
+            if not self._inbox:
+                self._session.pump()
+            if self._inbox:
+                event = self._inbox.popleft()
+                if self._note(event):
+                    return event
+                continue
+            if self.clock() - heard_ns > SILENCE_NS:
+                reason = f"the engine has said nothing for {SILENCE_NS // 10**9} s"
+                raise EngineEndedError(EngineFailed(self.clock(), reason))
+            self._pause(POLL_S)
+
+    def _note(self, event: AnyEvent) -> bool:
+        """Remember what matters of `event`; False for events that nobody waits for."""
+        match event:
+            case EngineFailed():
+                raise EngineEndedError(event)
+            case HostInfo() | CpuSample() | CgroupSample() | GpuInfo() | GpuSample():
+                self.witness.take(event)
+                return False
+            case Bandwidth():
+                self.bandwidth = event
+            case Dropped():
+                self.dropped = event.events
+            case EngineStage():
+                self._on_stage(event)
+            case _:
+                pass
+        return True
+
+
+def _is_decoding(event: AnyEvent) -> bool:
+    return isinstance(event, EngineStage) and event.stage == "decoding"

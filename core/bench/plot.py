@@ -1,0 +1,69 @@
+"""The comparison's plot as an SVG file, drawn by matplotlib (the extra ``report``)."""
+
+import importlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from core.analysis.compare_text import ceiling_slope
+from core.analysis.machines import Machine
+from core.bench.store import ResultError
+
+EAGER, GRAPH, CEILING = "#0072b2", "#d55e00", "#7f7f7f"
+"""Of the palette of Okabe and Ito, which stays apart for every kind of colour vision."""
+
+
+def write_svg(machines: Sequence[Machine], path: Path) -> None:
+    """Decode rate over specified bandwidth, one labelled point per machine and kind of decode.
+
+    Raises:
+        ResultError: matplotlib is not installed, or the file cannot be written.
+    """
+    try:
+        # By name: an extra that most installations do not have, and slow to load.
+        figure_module: Any = importlib.import_module("matplotlib.figure")
+        matplotlib: Any = importlib.import_module("matplotlib")
+    except ImportError as error:
+        raise ResultError("--svg needs matplotlib: install idlegap with its extra 'report'") from error
+    # Text stays text, and two runs give the same bytes.
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "idlegap"}):
+        figure = figure_module.Figure(figsize=(7.5, 4.8), layout="constrained")
+        _draw(figure.subplots(), machines)
+        try:
+            figure.savefig(path, format="svg", metadata={"Date": None})
+        except OSError as error:
+            raise ResultError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def _draw(axes: Any, machines: Sequence[Machine]) -> None:
+    drawn = [m for m in machines if m.spec_bytes_per_s is not None]
+    for machine in drawn:
+        x = (machine.spec_bytes_per_s or 0) / 1e9
+        note = f"{machine.gpu}, {machine.cpu}" + (" *" if machine.source else "")
+        for speed, colour, marker, text in (
+            (machine.eager_rate, EAGER, "o", note),
+            (machine.graph_rate, GRAPH, "s", machine.gpu),
+        ):
+            if speed is not None:
+                axes.plot([x], [speed], marker, color=colour)
+                axes.annotate(text, (x, speed), xytext=(6, 4), textcoords="offset points", fontsize=8)
+    slope = ceiling_slope(machines)
+    top = max((rate for m in drawn for rate in (m.eager_rate, m.graph_rate) if rate is not None), default=1.0)
+    widest = max(((m.spec_bytes_per_s or 0) / 1e9 for m in drawn), default=1.0)
+    if slope is not None:
+        end = min(1.15 * widest, 1.15 * top / slope)
+        axes.plot([0, end], [0, slope * end], "--", color=CEILING, label="all bandwidth streams weights")
+    axes.plot([], [], "o", color=EAGER, label="eager decode")
+    if any(m.graph_rate is not None for m in drawn):
+        axes.plot([], [], "s", color=GRAPH, label="the same kernels from a graph")
+    if any(m.source for m in drawn):
+        axes.plot([], [], " ", label="* published, not measured by idlegap")
+    axes.set(
+        xlabel="specified memory bandwidth, GB/s",
+        ylabel="decode rate, tokens/s",
+        xlim=(0, 1.25 * widest),
+        ylim=(0, 1.2 * top),
+        title="Each point is another machine: an observation, not a controlled comparison",
+    )
+    axes.title.set_fontsize(9)
+    axes.legend(fontsize=8)

@@ -1,0 +1,215 @@
+"""Takes a benchmark: enters and verifies each arm, then decodes its runs in turns.
+
+Arms are interleaved, because rented hosts drift, and a drift that all arms share cancels in
+their ratio. Every other turn runs backwards (A B C, C B A), because in a fixed order a steady
+drift would always favour the same arm: simulated, a drift of 10 % over a benchmark then makes
+two equal arms "significantly" different in every second one, and in none with mirrored turns.
+The first turn warms caches, clocks and allocators up: it is kept and marked. Each arm's device
+time is profiled right after its warm-up run, outside any counted run.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from core.bench.assemble import assemble_run
+from core.bench.driver import Driver, EngineEndedError, InterruptedBenchError, Round
+from core.bench.environment import finished, now_utc, read_environment
+from core.bench.plan import ArmSpec, BenchPlan
+from core.bench.schema import Arm, BenchResult, Environment
+from core.events import DispatchProbe, EngineFailed, EngineReady, ModeRefused
+from core.modes import ModeName
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a benchmark is. `left_ns` is None until each arm's duration is known."""
+
+    text: str
+    done: int
+    total: int
+    left_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class BenchOutcome:
+    """How a benchmark ended. `result` is None where not even the engine came up."""
+
+    result: BenchResult | None
+    failed: EngineFailed | None = None
+    interrupted: bool = False
+
+
+@dataclass(slots=True)
+class _Taken:
+    """One run as it came from the engine."""
+
+    turn: int
+    round: Round
+
+
+@dataclass(slots=True)
+class _ArmState:
+    """What is known of an arm so far."""
+
+    spec: ArmSpec
+    arm: Arm
+    taken: list[_Taken] = field(default_factory=list)
+    took_ns: int | None = None
+
+
+class Bench:
+    """One benchmark being taken. `run` may be called once."""
+
+    def __init__(
+        self,
+        driver: Driver,
+        plan: BenchPlan,
+        *,
+        report: Callable[[Progress], None] = lambda progress: None,
+        root: Path = Path("/"),
+        clone: Path | None = None,
+        spec_bandwidth: float | None = None,
+    ) -> None:
+        """`root` and `clone` are as `core.bench.environment.read_environment` takes them."""
+        self._driver = driver
+        self._plan = plan
+        self._report = report
+        self._root = root
+        self._clone = clone or Path(__file__).resolve().parents[2]
+        self._spec_bandwidth = spec_bandwidth
+        self._created = now_utc()
+        self._environment = Environment()
+        self._states = [_ArmState(spec, Arm(spec.label, spec.mode)) for spec in plan.arms]
+        self._ready: EngineReady | None = None
+        self._probe: DispatchProbe | None = None
+        self._current: _ArmState | None = None
+        self._started_ns = 0
+        self._done = 0
+        self._turn = 0
+
+    def run(self) -> BenchOutcome:
+        """Measure. An interruption or a failure of the engine ends it early, and what was
+        measured until then is in the outcome all the same. The driver is left open."""
+        self._started_ns = self._driver.clock()
+        self._environment = read_environment(self._root, self._clone)
+        failed, interrupted, reason = None, False, ""
+        try:
+            self._say("starting the engine")
+            self._ready = self._driver.start()
+            self._prepare()
+            self._take_turns()
+            if self._plan.probe:
+                self._say("probing dispatch")
+                self._probe = self._driver.probe()
+        except InterruptedBenchError:
+            interrupted, reason = True, "interrupted"
+        except EngineEndedError as error:
+            failed, reason = error.failed, f"the engine failed: {error.failed.reason}"
+        self._environment = finished(self._environment, self._root)
+        return BenchOutcome(self._result(reason), failed, interrupted)
+
+    # --- steps --------------------------------------------------------------------
+
+    def _prepare(self) -> None:
+        """Enter every arm once, and verify it; those that cannot run say why."""
+        verified: dict[ModeName, Arm] = {}
+        for state in self._states:
+            mode = state.spec.mode
+            self._say(f"entering {state.spec.label}")
+            answer = self._driver.enter(mode)
+            if isinstance(answer, ModeRefused):
+                state.arm = msgspec.structs.replace(state.arm, refused=answer.reason)
+                continue
+            state.arm = msgspec.structs.replace(state.arm, setup_ns=answer.setup_ns)
+            if mode not in verified:
+                verified[mode] = self._verify(state)
+            known = verified[mode]
+            state.arm = msgspec.structs.replace(
+                state.arm, verified=known.verified, verify_reason=known.verify_reason
+            )
+
+    def _verify(self, state: _ArmState) -> Arm:
+        if not self._plan.verify:
+            return msgspec.structs.replace(state.arm, verify_reason="not asked for")
+        self._say(f"comparing the tokens of {state.spec.label}")
+        answer = self._driver.verify(state.spec.mode)
+        if isinstance(answer, ModeRefused):
+            reason = f"{answer.mode}: {answer.reason}"
+            return msgspec.structs.replace(state.arm, verify_reason=reason)
+        return msgspec.structs.replace(state.arm, verified=answer)
+
+    def _take_turns(self) -> None:
+        able = [state for state in self._states if state.arm.refused is None]
+        for turn in range(self._plan.runs + 1):
+            if turn > 1 and self._out_of_time(able):
+                return
+            self._turn = turn
+            for state in able if turn % 2 == 0 else reversed(able):
+                self._take_run(state, turn)
+
+    def _take_run(self, state: _ArmState, turn: int) -> None:
+        self._current = state
+        name = "warm-up" if turn == 0 else f"run {turn} of {self._plan.runs}"
+        self._say(f"{state.spec.label}, {name}")
+        started = self._driver.clock()
+        state.taken.append(_Taken(turn, self._driver.decode_round(state.spec.mode)))
+        state.took_ns = self._driver.clock() - started
+        self._done += 1
+        self._current = None
+        if turn == 0:
+            self._say(f"profiling {state.spec.label}")
+            windows = tuple(self._driver.profile(self._plan.windows))
+            state.arm = msgspec.structs.replace(state.arm, windows=windows)
+
+    def _out_of_time(self, able: Sequence[_ArmState]) -> bool:
+        if self._plan.seconds is None:
+            return False
+        turn_ns = sum(state.took_ns or 0 for state in able)
+        return self._driver.clock() + turn_ns > self._started_ns + self._plan.seconds * 1e9
+
+    def _say(self, text: str) -> None:
+        able = [state for state in self._states if state.arm.refused is None]
+        turns = self._plan.runs + 1
+        left: int | None = None
+        if all(state.took_ns is not None for state in able):
+            left = sum((turns - len(state.taken)) * (state.took_ns or 0) for state in able)
+        if left is not None and self._plan.seconds is not None:
+            until = self._started_ns + round(self._plan.seconds * 1e9)
+            left = min(left, max(until - self._driver.clock(), 0))
+        self._report(Progress(text, self._done, turns * len(able), left))
+
+    # --- the result ---------------------------------------------------------------
+
+    def _result(self, reason: str) -> BenchResult | None:
+        if self._ready is None:
+            return None
+        witness = self._driver.witness
+        if self._current is not None and self._driver.round is not None:
+            self._current.taken.append(_Taken(self._turn, self._driver.round))
+        idle_pct, idle_bytes = witness.idle_gpu(self._ready.t_ns)
+        return BenchResult(
+            created=self._created,
+            complete=not reason,
+            reason=reason,
+            engine=self._ready,
+            host=witness.host,
+            gpu=witness.gpu_info,
+            bandwidth=self._driver.bandwidth,
+            environment=self._environment,
+            arms=tuple(self._arm(state) for state in self._states),
+            probe=self._probe,
+            spec_bandwidth=self._spec_bandwidth,
+            dropped=self._driver.dropped,
+            idle_gpu_pct=idle_pct,
+            idle_gpu_bytes=idle_bytes,
+        )
+
+    def _arm(self, state: _ArmState) -> Arm:
+        starts = [taken.round.started.t_ns for state in self._states for taken in state.taken]
+        runs = tuple(
+            assemble_run(taken.turn, taken.round, self._driver.witness, min(starts)) for taken in state.taken
+        )
+        return msgspec.structs.replace(state.arm, runs=runs)

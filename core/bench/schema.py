@@ -1,0 +1,211 @@
+"""A benchmark's result: every raw sample, and all that is needed to judge and repeat it.
+
+Figures derived from these samples (medians, gaps, speed-ups) are not stored: they are computed
+by `core.analysis` whenever a result is shown, so a better method can be applied to old files.
+Times are integer nanoseconds. A value that could not be had is None, and its reason stands in
+the nearest ``missing`` under the field's name.
+"""
+
+import msgspec
+
+from core.events import Bandwidth, DispatchProbe, EngineReady, GpuInfo, HostInfo, ProfileWindow, Verified
+from core.modes import ModeName
+
+Counts = tuple[int, ...]
+
+
+class Columns(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The tokens of one run, one entry per token in each column.
+
+    Attributes:
+        start_ns: start of the token since the end of the prefill.
+        wall_ns, dispatch_ns: as `core.events.Token` defines them.
+        cpu_ns, run_delay_ns, preempted, blocked: the decode thread's counters within the token;
+            None where the engine could not read them.
+        excluded: indices of the tokens that enter no figure (the first ones after a change of
+            mode, and those of a profile window).
+    """
+
+    start_ns: Counts
+    wall_ns: Counts
+    dispatch_ns: Counts
+    cpu_ns: Counts | None = None
+    run_delay_ns: Counts | None = None
+    preempted: Counts | None = None
+    blocked: Counts | None = None
+    excluded: Counts = ()
+
+    def __post_init__(self) -> None:
+        """Refuse columns that cannot be one table (msgspec reports this with its path)."""
+        tokens = len(self.wall_ns)
+        for name in ("start_ns", "dispatch_ns", "cpu_ns", "run_delay_ns", "preempted", "blocked"):
+            column = getattr(self, name)
+            if column is not None and len(column) != tokens:
+                raise ValueError(f"{name} has {len(column)} entries, wall_ns {tokens}")
+        if any(wall <= 0 for wall in self.wall_ns):
+            raise ValueError("wall_ns holds a time that is not positive")
+        if any(not 0 <= index < tokens for index in self.excluded):
+            raise ValueError("excluded points outside the tokens")
+
+    def counted(self, column: Counts) -> list[int]:
+        """The entries of `column` whose tokens count."""
+        out = frozenset(self.excluded)
+        return [value for index, value in enumerate(column) if index not in out]
+
+
+class Conditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What the sensors saw while one run decoded.
+
+    Attributes:
+        others_cores: cores kept busy by processes other than ours, on average.
+        steal_pct: share of the machine's time that its hypervisor gave to others.
+        throttled_ns: time that a CPU quota stopped this group.
+        pressure: share (0..1) of the time in which some task of the group, or else of the
+            machine, waited for a CPU.
+        sm_mhz: lowest, median and highest SM clock.
+        event_reasons: every clock event reason that was set at least once (NVML's bits);
+            hardware slowdown only if it was set half of the time.
+    """
+
+    others_cores: float | None = None
+    steal_pct: float | None = None
+    throttled_ns: int | None = None
+    pressure: float | None = None
+    sm_mhz: tuple[int, int, int] | None = None
+    memory_mhz: int | None = None
+    event_reasons: int | None = None
+    util_pct: float | None = None
+    power_mw: int | None = None
+    temperature_c: int | None = None
+    missing: dict[str, str] = {}
+
+
+class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One prefill and its decode, in one mode.
+
+    `turn` counts the rounds of the interleaving: run n of every arm was taken within turn n.
+    Turn 0 is the warm-up. `started_ns` is the end of the prefill, since the first run's.
+    `complete` is False for a run that an interruption cut short.
+    """
+
+    turn: int
+    warm_up: bool
+    started_ns: int
+    prefill_ns: int
+    tokens: Columns
+    conditions: Conditions
+    complete: bool = True
+    peak_memory_bytes: int | None = None
+    missing: dict[str, str] = {}
+
+    @property
+    def counts(self) -> bool:
+        """Whether its samples enter the figures."""
+        return self.complete and not self.warm_up
+
+
+class Arm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One side of the comparison: a mode under a name of its own.
+
+    The same mode may stand under two names, which shows how much two equal arms differ.
+    `refused` says why it could not run; then it has no runs.
+    """
+
+    label: str
+    mode: ModeName
+    setup_ns: int = 0
+    refused: str | None = None
+    windows: tuple[ProfileWindow, ...] = ()
+    verified: Verified | None = None
+    verify_reason: str = ""
+    runs: tuple[Run, ...] = ()
+
+    @property
+    def counted(self) -> tuple[Run, ...]:
+        """The runs that enter the figures."""
+        return tuple(run for run in self.runs if run.counts)
+
+    @property
+    def window(self) -> ProfileWindow | None:
+        """The last accepted profile window."""
+        return next((window for window in reversed(self.windows) if window.accepted), None)
+
+
+class Environment(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What else may matter for repeating the measurement; the rest is in host, gpu and engine."""
+
+    idlegap: str | None = None
+    revision: str | None = None
+    governor: str | None = None
+    cpu_max_mhz: float | None = None
+    load_before: float | None = None
+    load_after: float | None = None
+    missing: dict[str, str] = {}
+
+
+class BenchResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Everything that one benchmark measured.
+
+    Attributes:
+        created: start, UTC, ISO 8601.
+        complete: every planned run was taken; `reason` says why not.
+        spec_bandwidth: the user's figure for the specified bandwidth in bytes/s, if any.
+        dropped: engine events lost because nobody read them; more than 0 means lost tokens.
+        idle_gpu_pct, idle_gpu_bytes: NVML utilisation and memory in use before the engine used
+            the GPU: what others do with it. None where no reading was early enough.
+    """
+
+    created: str
+    complete: bool
+    reason: str
+    engine: EngineReady
+    host: HostInfo | None
+    gpu: GpuInfo | None
+    bandwidth: Bandwidth | None
+    environment: Environment
+    arms: tuple[Arm, ...]
+    probe: DispatchProbe | None = None
+    spec_bandwidth: float | None = None
+    dropped: int = 0
+    idle_gpu_pct: float | None = None
+    idle_gpu_bytes: int | None = None
+
+    def arm(self, label: str) -> Arm | None:
+        """The arm called `label`."""
+        return next((arm for arm in self.arms if arm.label == label), None)
+
+
+class PublishedMode(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a publication says about one mode; `runs_tok_per_s` where it gives single runs."""
+
+    tok_per_s: float
+    runs_tok_per_s: tuple[float, ...] = ()
+    busy_ns: int | None = None
+    kernels: int | None = None
+    prefill_ns: int | None = None
+
+
+class PublishedFigures(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Figures that somebody published: no raw samples, so few of them have an interval.
+
+    `source` names the publication. Whatever it does not say is None.
+    """
+
+    source: str
+    gpu: str
+    cpu_model: str
+    spec_bytes_per_s: float
+    model: str
+    shape: str
+    dtype: str
+    batch: int
+    prompt_tokens: int
+    new_tokens: int
+    weight_bytes: int
+    modes: dict[ModeName, PublishedMode]
+    note: str = ""
+    copy_bytes_per_s: float | None = None
+    usable_cores: float | None = None
+    cache_len: int | None = None
+    torch: str | None = None
+    transformers: str | None = None

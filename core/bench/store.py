@@ -1,0 +1,147 @@
+"""Result files: one JSON document with its kind, its schema version and a checksum.
+
+The checksum covers the content, not its spelling: a file may be reformatted but not edited. It guards
+against accidents, not against forgery. Published figures are typed in by hand and have none.
+"""
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from core.bench.check import CheckResult
+from core.bench.schema import BenchResult, PublishedFigures
+
+SCHEMA_VERSION = 1
+"""Raised whenever a reader of the version before could not read a new file."""
+
+BENCH = "idlegap-bench"
+CHECK = "idlegap-check"
+PUBLISHED = "idlegap-published"
+
+T = TypeVar("T")
+
+
+class ResultError(ValueError):
+    """A file that cannot be used as a result; the message is one line and names the file."""
+
+
+class Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The outermost object of a result file; `result` is decoded once its kind is known."""
+
+    kind: str
+    schema: int
+    result: msgspec.Raw
+    sha256: str = ""
+
+
+class Head(msgspec.Struct, frozen=True):
+    """The part of the envelope that stays the same in all versions."""
+
+    kind: str
+    schema: int
+
+
+def encode(kind: str, result: msgspec.Struct) -> bytes:
+    """The file's content for `result`, one line of JSON."""
+    body = msgspec.json.encode(result)
+    return msgspec.json.encode(Envelope(kind, SCHEMA_VERSION, msgspec.Raw(body), _digest(body))) + b"\n"
+
+
+def write(path: Path, kind: str, result: msgspec.Struct) -> None:
+    """Write `result` to `path`, whole or not at all.
+
+    Raises:
+        ResultError: the file cannot be written.
+    """
+    partial = path.with_name(f"{path.name}.partial")
+    try:
+        partial.write_bytes(encode(kind, result))
+        partial.replace(path)
+    except OSError as error:
+        raise ResultError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def read(path: Path) -> BenchResult | PublishedFigures:
+    """The benchmark in `path`, be it a bench's, a check's or a publication's.
+
+    Raises:
+        ResultError: the file is missing, empty, cut short, edited, from a newer version or
+            no result at all.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ResultError(f"{path}: cannot be read: {error.strerror}") from error
+    return decode(data, str(path))
+
+
+def decode(data: bytes, name: str) -> BenchResult | PublishedFigures:
+    """The benchmark in `data`; `name` is what errors call it.
+
+    Raises:
+        ResultError: see `read`.
+    """
+    if not data.strip():
+        raise ResultError(f"{name}: the file is empty")
+    head = _parse(data, Head, name)
+    if head.kind not in _READERS:
+        raise ResultError(f"{name}: {head.kind!r} is no kind of result that idlegap writes")
+    if head.schema > SCHEMA_VERSION:
+        raise ResultError(
+            f"{name}: written by a newer idlegap (schema {head.schema}; this one reads up to "
+            f"{SCHEMA_VERSION}): upgrade idlegap"
+        )
+    if head.schema < 1:
+        raise ResultError(f"{name}: schema {head.schema} does not exist")
+    return _READERS[head.kind](_parse(data, Envelope, name), name)
+
+
+def _bench(envelope: Envelope, name: str) -> BenchResult:
+    result = _parse(bytes(envelope.result), BenchResult, name)
+    _verify(envelope, name)
+    return result
+
+
+def _check(envelope: Envelope, name: str) -> BenchResult:
+    result = _parse(bytes(envelope.result), CheckResult, name)
+    _verify(envelope, name)
+    return result.bench
+
+
+def _published(envelope: Envelope, name: str) -> PublishedFigures:
+    return _parse(bytes(envelope.result), PublishedFigures, name)
+
+
+_READERS: dict[str, Callable[[Envelope, str], BenchResult | PublishedFigures]] = {
+    BENCH: _bench,
+    CHECK: _check,
+    PUBLISHED: _published,
+}
+
+
+def _parse(data: bytes, kind: type[T], name: str) -> T:
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except msgspec.ValidationError as error:
+        raise ResultError(f"{name}: not a result of idlegap, or edited: {error}") from error
+    except msgspec.DecodeError as error:
+        # Only a file that begins as JSON can have been cut short.
+        cut = "truncated" in str(error) and data.lstrip()[:1] == b"{"
+        what = "cut short: the JSON ends too early" if cut else f"not JSON: {error}"
+        raise ResultError(f"{name}: {what}") from error
+    except UnicodeDecodeError as error:
+        raise ResultError(f"{name}: not JSON: not UTF-8 text") from error
+
+
+def _verify(envelope: Envelope, name: str) -> None:
+    if envelope.sha256 != _digest(bytes(envelope.result)):
+        raise ResultError(f"{name}: edited or damaged: its content does not match its checksum")
+
+
+def _digest(body: bytes) -> str:
+    """SHA-256 of the content in one canonical spelling, whatever spaces and order it came with."""
+    canonical = msgspec.json.encode(msgspec.json.decode(body), order="deterministic")
+    return hashlib.sha256(canonical).hexdigest()

@@ -1,0 +1,232 @@
+"""From what was read to what can be measured: one finding for each reading and mode."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from core.analysis.words import bandwidth, gigabytes, us
+from core.doctor.inquiry import COMPILER, CUDA, EngineAnswer, SensorReadings, Software
+from core.doctor.remedies import remedy
+from core.events import CgroupSample, CpuSample, GpuInfo, GpuSample
+from core.modes import MODES
+
+
+class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One reading or mode. `text` is its value, or the reason why there is none."""
+
+    name: str
+    available: bool
+    text: str
+    remedy: str = ""
+
+
+class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Findings that belong together."""
+
+    name: str
+    findings: tuple[Finding, ...]
+
+
+class Diagnosis(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Everything; `gpu_decode` says whether decoding on a GPU is possible, `reason` why not."""
+
+    gpu_decode: bool
+    reason: str
+    sections: tuple[Section, ...]
+
+
+HOST_FIELDS: Mapping[str, str] = {
+    "core_pct": "load per core",
+    "steal_pct": "stolen time",
+    "engine_pct": "load of a process",
+    "decode_core": "core of a thread",
+    "core_mhz": "clock of a core",
+    "load_1m": "load average",
+}
+CGROUP_FIELDS: Mapping[str, str] = {
+    "quota_cores": "CPU quota",
+    "throttled": "throttling by the quota",
+    "cgroup_pressure_us": "CPU pressure of this group",
+    "system_pressure_us": "CPU pressure of the machine",
+}
+GPU_INFO_FIELDS: Mapping[str, str] = {
+    "name": "name",
+    "driver": "driver version",
+    "memory_bytes": "memory size",
+    "bus_width_bits": "memory bus width",
+    "max_memory_mhz": "highest memory clock",
+    "max_sm_mhz": "highest SM clock",
+    "power_limit_mw": "power limit",
+    "pcie_generation": "PCIe generation",
+    "pcie_width": "PCIe lanes",
+    "ecc": "ECC",
+}
+GPU_FIELDS: Mapping[str, str] = {
+    "util_pct": "utilisation",
+    "memory_used_bytes": "memory in use",
+    "power_mw": "power",
+    "sm_mhz": "SM clock",
+    "memory_mhz": "memory clock",
+    "temperature_c": "temperature",
+    "event_reasons": "clock event reasons",
+    "gpm_graphics_pct": "GPM graphics activity",
+    "gpm_sm_pct": "GPM SM activity",
+    "gpm_dram_pct": "GPM memory activity",
+}
+
+
+def diagnose(software: Software, sensors: SensorReadings, engine: EngineAnswer | None) -> Diagnosis:
+    """Put everything together; `engine` is None where no engine was asked."""
+    possible, reason = _gpu_decode(software, engine)
+    return Diagnosis(
+        possible,
+        reason,
+        (
+            Section("software", tuple(_software(software))),
+            Section("modes", tuple(_modes(software, engine))),
+            Section("measurements of the engine", tuple(_engine(engine))),
+            Section("host", tuple(_host(sensors))),
+            Section("GPU", tuple(_gpu(sensors))),
+        ),
+    )
+
+
+def _found(name: str, value: str) -> Finding:
+    return Finding(name, True, value)
+
+
+def _absent(name: str, reason: str) -> Finding:
+    return Finding(name, False, reason, remedy(reason))
+
+
+def _gpu_decode(software: Software, engine: EngineAnswer | None) -> tuple[bool, str]:
+    """Whether it is possible, and if not, the deepest reason that is known."""
+    if engine is not None and engine.ready is not None and engine.ready.device != "cpu":
+        return True, ""
+    if "torch" not in software.versions:
+        return False, software.missing["torch"]
+    if software.cuda is None:
+        return False, software.missing[CUDA]
+    if engine is None:
+        return False, "no engine was asked"
+    return False, engine.reason or "torch finds no usable GPU"
+
+
+def _software(software: Software) -> Iterator[Finding]:
+    for name, version in software.versions.items():
+        cuda = f", CUDA {software.cuda}" if name == "torch" and software.cuda else ""
+        yield _found(name, version + cuda)
+    for name, reason in software.missing.items():
+        yield _absent(name, reason)
+
+
+def _modes(software: Software, engine: EngineAnswer | None) -> Iterator[Finding]:
+    if engine is None or engine.ready is None:
+        reason = engine.reason if engine is not None else "no engine was asked"
+        if "torch" not in software.versions:
+            reason = software.missing["torch"]
+        yield from (_absent(spec.name, reason) for spec in MODES)
+        return
+    statuses = {status.name: status.reason for status in engine.ready.modes}
+    for spec in MODES:
+        reason_or_none = statuses.get(spec.name, "not offered by this engine")
+        if reason_or_none is None and spec.compiles and COMPILER in software.missing:
+            reason_or_none = software.missing[COMPILER]
+        if reason_or_none is None:
+            yield _found(spec.name, spec.summary)
+        else:
+            yield _absent(spec.name, reason_or_none)
+
+
+def _engine(engine: EngineAnswer | None) -> Iterator[Finding]:
+    if engine is None or engine.ready is None:
+        reason = engine.reason if engine is not None else "no engine was asked"
+        yield _absent("token times", reason)
+        return
+    yield _found("token times", f"on {engine.ready.device_name}")
+    copy = engine.bandwidth.copy_bytes_per_s if engine.bandwidth is not None else None
+    if copy is not None:
+        yield _found("memory bandwidth", f"{bandwidth(copy)} copied")
+    else:
+        missing = engine.bandwidth.missing if engine.bandwidth is not None else {}
+        yield _absent("memory bandwidth", missing.get("copy_bytes_per_s", "not measured"))
+    window = engine.window
+    if window is not None and window.accepted:
+        yield _found("device busy and idle gaps", f"profile window of {window.steps} steps")
+    else:
+        yield _absent("device busy and idle gaps", window.reason if window is not None else engine.reason)
+    probe = engine.probe
+    if probe is not None and probe.launch_ns is not None:
+        yield _found("cost of a launch", f"{us(probe.launch_ns)} us")
+    else:
+        reason = probe.missing.get("launch_ns", "") if probe is not None else engine.reason
+        yield _absent("cost of a launch", reason or "not measured")
+    yield _reading("run delay", engine.ready.missing.get("run_delay_ns"))
+
+
+def _host(sensors: SensorReadings) -> Iterator[Finding]:
+    host = sensors.host
+    if host is not None:
+        yield (
+            _found("processor", host.cpu_model)
+            if host.cpu_model
+            else _absent("processor", host.missing.get("cpu_model", "not read"))
+        )
+        yield _found("usable cores", f"{host.usable_cores:g} of {host.cores}")
+        memory = host.memory_bytes
+        yield (
+            _found("memory", f"{gigabytes(memory)} GB")
+            if memory
+            else _absent("memory", host.missing.get("memory_bytes", "not read"))
+        )
+        around = ", ".join(filter(None, (host.virtualization, host.container)))
+        yield _found("virtualisation", around or "none found")
+    yield from _sample(sensors.cpu, HOST_FIELDS)
+    yield from _sample(sensors.cgroup, CGROUP_FIELDS)
+    yield _reading("run delay of a thread", sensors.run_delay_reason or None)
+
+
+def _gpu(sensors: SensorReadings) -> Iterator[Finding]:
+    info = sensors.gpu_info
+    whole = info.missing.get("nvml") if info is not None else "NVML does not answer"
+    if whole is not None:
+        names = [*GPU_INFO_FIELDS.values(), *GPU_FIELDS.values()]
+        yield from (_absent(name, whole) for name in names)
+        return
+    yield from _sample(info, GPU_INFO_FIELDS)
+    yield from _sample(sensors.gpu, GPU_FIELDS)
+
+
+def _sample(
+    event: CpuSample | CgroupSample | GpuInfo | GpuSample | None, fields: Mapping[str, str]
+) -> Iterator[Finding]:
+    """One finding for each of `fields`. That no quota is set is a reading, not a lack of one."""
+    for field, name in fields.items():
+        if event is None:
+            yield _absent(name, "no sample arrived")
+            continue
+        value: object = getattr(event, field)
+        reason = event.missing.get(field)
+        if value is not None and value != ():
+            yield _found(name, _shown(value))
+        elif reason == "no quota":
+            yield _found(name, "none set")
+        else:
+            yield _absent(name, reason or "not read")
+
+
+def _reading(name: str, reason: str | None) -> Finding:
+    return _found(name, "read for each token") if reason is None else _absent(name, reason)
+
+
+def _shown(value: object) -> str:
+    """A raw value, short: doctor shows that a reading works, not what it means."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, float):
+        return f"{value:.1f}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return f"{len(value)} of them"
+    return str(value)

@@ -1,0 +1,45 @@
+"""Answers a scrape from the last snapshot and the counters; between scrapes it does nothing.
+
+Names and units follow Prometheus' conventions: base units, ``_total`` for counters, ratios from
+0 to 1. A reading that is missing has no sample, so that nobody takes it for 0.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
+
+from core.metrics.engine import engine_families
+from core.metrics.families import NS, gauge
+from core.metrics.machine import machine_families
+from core.metrics.tally import Tally
+from core.metrics.tokens import token_families
+from core.snapshot import Snapshot
+
+
+class MetricsCollector(Collector):
+    """Asks `latest` for the last snapshot (None: none yet) and `tally` for the counters.
+
+    Both are asked from the server's threads. `clock` is CLOCK_MONOTONIC in ns; it tells how old
+    the snapshot is.
+    """
+
+    def __init__(
+        self,
+        latest: Callable[[], Snapshot | None],
+        tally: Tally,
+        clock: Callable[[], int] = time.perf_counter_ns,
+    ) -> None:
+        self._latest, self._tally, self._clock = latest, tally, clock
+
+    def collect(self) -> Iterator[Metric]:
+        """All families that have a sample now."""
+        families = list(token_families(self._tally.totals()))
+        snapshot = self._latest()
+        if snapshot is not None:
+            age_s = (self._clock() - snapshot.t_ns) * NS
+            families.append(gauge("snapshot_age_seconds", "Time since the last snapshot.", age_s))
+            families += engine_families(snapshot)
+            families += machine_families(snapshot)
+        yield from (family for family in families if family.samples)

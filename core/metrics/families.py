@@ -1,0 +1,44 @@
+"""How a figure becomes a metric family: the prefix, the label, and None for no sample."""
+
+from collections.abc import Iterable
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+Value = float | int | None
+Labelled = Iterable[tuple[str, Value]]
+
+NS = 1e-9
+US = 1e-6
+PREFIX = "idlegap_"
+
+
+def gauge(name: str, text: str, value: Value) -> Metric:
+    """A gauge; without a sample where `value` is None."""
+    return GaugeMetricFamily(PREFIX + name, text, value=value)
+
+
+def gauges(name: str, text: str, label: str, values: Labelled) -> Metric:
+    """A gauge with one label; None values have no sample."""
+    return _fill(GaugeMetricFamily(PREFIX + name, text, labels=[label]), values)
+
+
+def counter(name: str, text: str, value: Value) -> Metric:
+    """A counter, whose name gets ``_total``; without a sample where `value` is None."""
+    return CounterMetricFamily(PREFIX + name, text, value=value)
+
+
+def counters(name: str, text: str, label: str, values: Labelled) -> Metric:
+    """A counter with one label, whose name gets ``_total``; None values have no sample."""
+    return _fill(CounterMetricFamily(PREFIX + name, text, labels=[label]), values)
+
+
+def scaled(value: Value, factor: float) -> float | None:
+    """`value` in another unit; None stays None."""
+    return None if value is None else value * factor
+
+
+def _fill(family: GaugeMetricFamily | CounterMetricFamily, values: Labelled) -> Metric:
+    for key, value in values:
+        if value is not None:
+            family.add_metric([key], value)
+    return family

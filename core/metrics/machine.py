@@ -1,0 +1,54 @@
+"""Families of the host, the GPU and the monitor itself: the newest samples."""
+
+from collections.abc import Iterator
+
+from prometheus_client.core import Metric
+
+from core.events import CgroupSample, CpuSample, GpuSample, MonitorSample
+from core.metrics.families import NS, gauge, gauges, scaled
+from core.sensors.reasons import event_reason_names
+from core.snapshot import Snapshot
+
+PCT = 0.01
+
+
+def machine_families(snapshot: Snapshot) -> Iterator[Metric]:
+    """Of each sensor, what its newest sample holds; CPU use is in cores (1.5: one and a half)."""
+    if snapshot.cpu is not None:
+        yield from _cpu_families(snapshot.cpu)
+    if snapshot.cgroup is not None:
+        yield from _cgroup_families(snapshot.cgroup)
+    if snapshot.gpu is not None:
+        yield from _gpu_families(snapshot.gpu)
+    if snapshot.monitor is not None:
+        yield from _monitor_families(snapshot.monitor)
+
+
+def _cpu_families(cpu: CpuSample) -> Iterator[Metric]:
+    users = (("engine", cpu.engine_pct), ("monitor", cpu.monitor_pct), ("others", cpu.others_pct))
+    yield gauges("cpu_cores", "Cores in use.", "user", ((who, scaled(pct, PCT)) for who, pct in users))
+    yield gauge("cpu_steal_ratio", "Share of CPU time kept by the hypervisor.", scaled(cpu.steal_pct, PCT))
+    yield gauge("decode_core", "Core that the decode thread ran on last.", cpu.decode_core)
+
+
+def _cgroup_families(cgroup: CgroupSample) -> Iterator[Metric]:
+    yield gauge("cpu_quota_cores", "CPU quota; no sample where none is set.", cgroup.quota_cores)
+
+
+def _gpu_families(gpu: GpuSample) -> Iterator[Metric]:
+    share = "gpu_utilization_ratio"
+    yield gauge(share, "NVML: share of time in which any kernel ran.", scaled(gpu.util_pct, PCT))
+    yield gauge("gpu_sm_ratio", "GPM: share of SMs in use.", scaled(gpu.gpm_sm_pct, PCT))
+    yield gauge("gpu_dram_ratio", "GPM: share of DRAM bandwidth in use.", scaled(gpu.gpm_dram_pct, PCT))
+    yield gauge("gpu_memory_used_bytes", "Device memory in use.", gpu.memory_used_bytes)
+    yield gauge("gpu_power_watts", "Power draw.", scaled(gpu.power_mw, 1e-3))
+    yield gauge("gpu_temperature_celsius", "Temperature.", gpu.temperature_c)
+    clocks = (("sm", gpu.sm_mhz), ("memory", gpu.memory_mhz))
+    yield gauges("gpu_clock_hertz", "Clocks.", "clock", ((name, scaled(mhz, 1e6)) for name, mhz in clocks))
+    reasons = event_reason_names(gpu.event_reasons or 0)
+    yield gauges("gpu_event_reason", "1: clocks are held down by it.", "reason", ((r, 1) for r in reasons))
+
+
+def _monitor_families(monitor: MonitorSample) -> Iterator[Metric]:
+    yield gauge("screen_cpu_cores", "Cores used by the screen's process.", scaled(monitor.cpu_pct, PCT))
+    yield gauge("screen_frame_seconds", "CPU time of one frame.", scaled(monitor.frame_ns, NS))

@@ -1,0 +1,227 @@
+"""The page's tables as rows of text. Nothing here is marked up: the template escapes it all."""
+
+from collections.abc import Iterator, Sequence
+from statistics import fmean
+
+from core.analysis.slow import SlowToken, total_shares
+from core.analysis.words import bandwidth, cpu_name, gigabytes, ms, percent, times
+from core.events import EngineReady, GpuInfo, GpuSample, HostInfo
+from core.modes import BASELINE
+from core.report.gather import Facts, elapsed_s
+from core.report.setup import ModeFacts
+
+Rows = list[tuple[str, ...]]
+NOT_AVAILABLE = "n/a"
+MOST_SLOW = 20
+"""Slow tokens that are listed; the totals cover all."""
+
+
+def machine(facts: Facts) -> Rows:
+    """What was measured, and how it was recorded."""
+    return [
+        *(_gpu_rows(facts.gpu) if facts.gpu is not None else []),
+        *(_host_rows(facts.host) if facts.host is not None else []),
+        *(_engine_rows(facts.setup.engine) if facts.setup.engine is not None else []),
+        *_ceiling_rows(facts),
+        ("recorded", f"{facts.header.created} on {facts.header.host}, {facts.length_ns / 1e9:,.0f} s"),
+        ("with", f"idlegap {facts.header.idlegap}"),
+    ]
+
+
+def remarks(facts: Facts) -> list[str]:
+    """What a reader must know before believing the figures."""
+    found = []
+    if facts.header.in_process:
+        found.append("The engine shared the screen's process, so all times include the screen's disturbance.")
+    if facts.ending.text:
+        found.append(f"{facts.ending.text[:1].upper()}{facts.ending.text[1:]}.")
+    found += [
+        f"The engine failed {_at(facts, f.t_ns)} into the recording: {f.reason}" for f in facts.failures
+    ]
+    for other in facts.others:
+        shape = f"batch {other.engine.batch}, prompt {other.engine.prompt_tokens}, " if other.engine else ""
+        name = other.engine.model if other.engine else "a model that is not known"
+        found.append(f"Not shown: {len(other.walls):,} tokens of another setup ({shape}{name}).")
+    excluded = ", ".join(f"{count:,} {why}" for why, count in sorted(facts.setup.excluded.items()))
+    if excluded:
+        found.append(f"Tokens left out of all figures: {excluded}.")
+    return found
+
+
+def modes(facts: Facts) -> Rows:
+    """One row for each mode: times, split and speed-up."""
+    base = facts.mode(BASELINE)
+    return [
+        (
+            mode.name,
+            f"{mode.tokens:,}",
+            ms(mode.wall_ns),
+            ms(mode.p99_ns),
+            ms(mode.dispatch_ns),
+            *_split_cells(mode),
+            f"{mode.kernels:,}" if mode.kernels is not None else NOT_AVAILABLE,
+            ms(mode.prefill_ns) if mode.prefill_ns is not None else NOT_AVAILABLE,
+            ms(mode.run_delay_ns) if mode.run_delay_ns is not None else NOT_AVAILABLE,
+            times(base.wall_ns / mode.wall_ns) if base is not None else NOT_AVAILABLE,
+        )
+        for mode in facts.modes
+    ]
+
+
+def meters(facts: Facts) -> Rows:
+    """One row for each mode: what each meter says about how busy the GPU was."""
+    return [row for mode in facts.modes if (row := _meter_row(facts, mode)) is not None]
+
+
+def verified(facts: Facts) -> Rows:
+    """One row for each mode that was compared with eager-static, token by token."""
+    return [
+        (
+            found.mode,
+            f"{found.agree:,} of {found.steps:,}",
+            f"{found.noise_agree:,} of {found.steps:,}",
+            f"{found.logit_diff:.4f}",
+            f"{found.noise_diff:.4f}",
+            "differs by more than ten times that" if found.flagged else "within eager's own noise",
+        )
+        for found in facts.setup.verified.values()
+    ]
+
+
+def dose_response(facts: Facts) -> Rows:
+    """One row for each mode and number of neighbours of our own making."""
+    return [
+        (
+            dose.mode,
+            str(dose.neighbours),
+            f"{dose.tokens:,}",
+            ms(dose.wall_ns),
+            ms(dose.p99_ns),
+            ms(dose.run_delay_ns) if dose.run_delay_ns is not None else NOT_AVAILABLE,
+        )
+        for dose in facts.doses
+    ]
+
+
+def slowest(facts: Facts) -> Rows:
+    """The slow tokens that cost the most, most costly first."""
+    chosen = sorted(facts.slow, key=lambda token: -token.excess_ns)[:MOST_SLOW]
+    return [
+        (
+            _at(facts, token.done_ns),
+            token.mode,
+            f"{token.round:,}/{token.index:,}",
+            ms(token.wall_ns),
+            f"+{ms(token.excess_ns)}",
+            token.cause,
+            token.largest.evidence,
+        )
+        for token in chosen
+    ]
+
+
+def cause_totals(slow: Sequence[SlowToken]) -> list[tuple[str, int]]:
+    """Excess time by cause in ns, largest first."""
+    return sorted(total_shares(slow).items(), key=lambda entry: -entry[1])
+
+
+def _split_cells(mode: ModeFacts) -> tuple[str, str, str]:
+    if mode.split is None:
+        return (NOT_AVAILABLE, NOT_AVAILABLE, NOT_AVAILABLE)
+    split = mode.split
+    return (ms(split.busy_ns), ms(split.launch_latency_ns + split.device_gap_ns), ms(split.host_gap_ns))
+
+
+def _meter_row(facts: Facts, mode: ModeFacts) -> tuple[str, ...] | None:
+    samples = facts.setup.samples.get(mode.name, [])
+    busy = percent(mode.split.busy_ns / mode.wall_ns) if mode.split is not None else NOT_AVAILABLE
+    engine, limits = facts.setup.engine, facts.ceiling
+    spec = limits.spec_bytes_per_s if limits is not None else None
+    arithmetic = NOT_AVAILABLE
+    if engine is not None and spec:
+        arithmetic = percent(engine.weight_bytes / (mode.wall_ns / 1e9) / spec)
+    if not samples and mode.split is None:
+        return None
+    return (
+        mode.name,
+        busy,
+        _mean_pct(samples, "util_pct"),
+        _mean_pct(samples, "gpm_graphics_pct"),
+        _mean_pct(samples, "gpm_sm_pct"),
+        _mean_pct(samples, "gpm_dram_pct"),
+        arithmetic,
+        _mean(samples, "power_mw", 1e-3, "W"),
+        _mean(samples, "sm_mhz", 1, "MHz"),
+        f"{len(samples):,}",
+    )
+
+
+def _mean_pct(samples: Sequence[GpuSample], name: str) -> str:
+    return _mean(samples, name, 1, "%")
+
+
+def _mean(samples: Sequence[GpuSample], name: str, factor: float, unit: str) -> str:
+    values = [value for sample in samples if (value := getattr(sample, name)) is not None]
+    if values:
+        return f"{fmean(values) * factor:,.0f} {unit}"
+    reason = next((sample.missing[name] for sample in samples if name in sample.missing), None)
+    return f"{NOT_AVAILABLE}: {reason}" if reason else NOT_AVAILABLE
+
+
+def _gpu_rows(gpu: GpuInfo) -> Iterator[tuple[str, str]]:
+    if gpu.name is None:
+        yield "GPU", f"{NOT_AVAILABLE}: {gpu.missing.get('name', 'not read')}"
+        return
+    parts = [gpu.name]
+    if gpu.memory_bytes is not None:
+        parts.append(f"{gigabytes(gpu.memory_bytes)} GB")
+    if gpu.power_limit_mw is not None:
+        parts.append(f"{gpu.power_limit_mw / 1000:,.0f} W limit")
+    if gpu.pcie_generation is not None and gpu.pcie_width is not None:
+        parts.append(f"PCIe {gpu.pcie_generation} x{gpu.pcie_width}")
+    if gpu.driver is not None:
+        parts.append(f"driver {gpu.driver}")
+    yield "GPU", ", ".join(parts)
+
+
+def _host_rows(host: HostInfo) -> Iterator[tuple[str, str]]:
+    parts = [cpu_name(host.cpu_model), f"{host.cores} cores"]
+    if host.usable_cores < host.cores:
+        parts.append(f"{host.usable_cores:g} usable")
+    parts += [name for name in (host.virtualization, host.container) if name]
+    if host.kernel:
+        parts.append(f"Linux {host.kernel}")
+    yield "host", ", ".join(parts)
+
+
+def _engine_rows(engine: EngineReady) -> Iterator[tuple[str, str]]:
+    weights = "random weights" if engine.random_weights else "real weights"
+    yield "model", f"{engine.model}: {engine.shape}"
+    yield (
+        "",
+        f"{gigabytes(engine.weight_bytes)} GB of {engine.dtype}, {weights}, {engine.attention} attention",
+    )
+    yield (
+        "decode",
+        f"batch {engine.batch}, prompt {engine.prompt_tokens:,}, {engine.new_tokens:,} new tokens, "
+        f"cache {engine.cache_len:,}",
+    )
+    cuda = f", CUDA {engine.cuda}" if engine.cuda else ""
+    software = f"torch {engine.torch}, transformers {engine.transformers}, Python {engine.python}{cuda}"
+    yield "software", f"{engine.device_name}: {software}"
+
+
+def _ceiling_rows(facts: Facts) -> Iterator[tuple[str, str]]:
+    limits = facts.ceiling
+    if limits is None:
+        return
+    measured = limits.bandwidth.copy_bytes_per_s if limits.bandwidth is not None else None
+    spec = bandwidth(limits.spec_bytes_per_s) if limits.spec_bytes_per_s else NOT_AVAILABLE
+    copied = bandwidth(measured) if measured else NOT_AVAILABLE
+    yield "bandwidth", f"{copied} measured, {spec} specified ({limits.spec_source})"
+    if limits.bound_ns is not None:
+        yield "bound", f"{ms(limits.bound_ns)} ms: reading all weights once at the measured bandwidth"
+
+
+def _at(facts: Facts, t_ns: int) -> str:
+    return f"{elapsed_s(facts, t_ns):,.2f} s"

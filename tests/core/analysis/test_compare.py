@@ -1,0 +1,224 @@
+"""Machines side by side: the article's figures, measured results, and what may not be mixed."""
+
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from core.analysis.compare import differences, inversions, limit_reason, limit_words, ratio_words
+from core.analysis.compare_text import ceiling_slope, compare_text, points
+from core.analysis.machines import Machine, machine
+from core.bench.schema import BenchResult, PublishedFigures
+from core.bench.store import read
+from core.events import Bandwidth
+from tests.core.bench.fake_engine import READY, replace_struct
+from tests.core.bench.results import HOST, MS, arm, bench, window
+
+EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
+ARTICLE = [
+    machine(name, read(EXAMPLES / f"article-rtx-{name}.json")) for name in ("4060-ti", "3070", "3070-ti")
+]
+
+
+def measured(name: str = "here", **changes: object) -> Machine:
+    return machine(name, bench(**changes))
+
+
+def like_the_article() -> BenchResult:
+    return bench(engine=replace_struct(READY, new_tokens=255, cache_len=767))
+
+
+# --- the article's own figures ------------------------------------------------------
+
+
+def test_the_articles_table_is_reproduced() -> None:
+    assert [m.gpu for m in ARTICLE] == ["RTX 4060 Ti", "RTX 3070", "RTX 3070 Ti"]
+    assert [m.cpu for m in ARTICLE] == ["Core i7-11700", "Ryzen 7 3700X", "Xeon E5-2680 v4"]
+    assert [m.eager_rate for m in ARTICLE] == [70.09, 59.75, 30.56]
+    shares = [m.mbu_spec for m in ARTICLE]
+    assert [round(100 * share, 1) for share in shares if share is not None] == [75.2, 41.2, 15.5]
+    assert ARTICLE[1].idle_share == pytest.approx(0.41, abs=0.005)
+
+
+def test_what_limits_whom_is_measured_where_there_is_a_profile_and_inferred_elsewhere() -> None:
+    assert [limit_words(m) for m in ARTICLE] == ["GPU?", "both", "host?"]
+    assert "inferred: 15.5 % of its 608 GB/s" in limit_reason(ARTICLE[2])
+    assert "the GPU idles in 41 % of a token" in limit_reason(ARTICLE[1])
+
+
+def test_the_articles_inversion_is_explained_and_its_inference_is_called_one() -> None:
+    first, second = inversions(ARTICLE)
+    assert first.startswith("RTX 3070 has 1.56x the bandwidth of RTX 4060 Ti and decodes eagerly at 0.85x")
+    assert "idles in 41 % of each token, waiting for its host (Ryzen 7 3700X)" in first
+    assert second.startswith(
+        "RTX 3070 Ti has 2.11x the bandwidth of RTX 4060 Ti and decodes eagerly at 0.44x"
+    )
+    assert "it uses 15.5 % of its own, the other 75.2 %" in second
+    assert "(Xeon E5-2680 v4) is likely, not shown" in second
+
+
+def test_machines_in_the_expected_order_have_no_inversion() -> None:
+    assert inversions([ARTICLE[2], machine("h", like_the_article())]) == []
+    assert inversions([]) == []
+
+
+def test_a_machine_without_a_specified_bandwidth_takes_no_part() -> None:
+    unknown = measured(gpu=None)
+    assert unknown.spec_bytes_per_s is None
+    assert inversions([unknown, *ARTICLE])[0].startswith("RTX 3070 has")
+    assert len(points([unknown])) == 0
+
+
+# --- limits of measured machines ------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("busy_ms", "limit"), [(3.6, "host"), (12.0, "both"), (21.0, "GPU")], ids=["idle", "half", "busy"]
+)
+def test_a_profile_decides_what_limits(busy_ms: float, limit: str) -> None:
+    windows = (window("eager-static", busy_ns=round(busy_ms * MS), launch_latency_ns=0, device_gap_ns=0),)
+    found = machine("a", bench(arm("eager-static", windows=windows)))
+    assert found.limit == (limit, True)
+    assert limit_words(found) == limit
+
+
+def test_without_any_clue_the_limit_is_unknown() -> None:
+    found = machine("a", bench(arm("eager-static", windows=()), gpu=None))
+    assert limit_words(found) == "unknown"
+    assert "neither a profile nor a specified bandwidth" in limit_reason(found)
+
+
+def test_the_fastest_eager_mode_stands_for_eager() -> None:
+    found = machine("a", bench(arm("eager", [21.0] * 5), arm("eager-static", [22.4] * 5), arm("graph")))
+    assert found.eager_mode == "eager"
+    assert found.eager_rate == pytest.approx(1000 / 21.0)
+    assert found.graph_rate == pytest.approx(1000 / 4.22)
+    assert found.dispatch_per_kernel_ns == pytest.approx(22.3e6 / 1429)
+
+
+# --- differences ------------------------------------------------------------------------
+
+
+def with_eager(*levels: float, **changes: object) -> Machine:
+    return machine("m", bench(arm("eager-static", levels), arm("graph"), **changes))
+
+
+def test_equal_machines_show_no_significant_difference() -> None:
+    (found,) = differences(
+        [with_eager(22.4, 22.5, 22.3, 22.6, 22.4), with_eager(22.5, 22.4, 22.6, 22.3, 22.5)]
+    )
+    assert found.unlike == ()
+    assert found.eager is not None
+    assert ratio_words(found.eager).startswith("no significant difference")
+
+
+def test_a_faster_machine_is_told_with_its_interval() -> None:
+    (found,) = differences(
+        [with_eager(22.4, 22.5, 22.3, 22.6, 22.4), with_eager(11.2, 11.3, 11.2, 11.1, 11.2)]
+    )
+    assert found.eager is not None
+    assert found.eager.value == pytest.approx(2.0, rel=0.01)
+    assert ratio_words(found.eager).startswith("2.00x (1.9")
+    assert found.graph is not None
+    assert found.graph.value == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"new_tokens": 64}, "new tokens 64, not 40"),
+        ({"prompt_tokens": 128}, "prompt tokens 128, not 512"),
+        ({"dtype": "bfloat16"}, "dtype bfloat16, not float16"),
+        ({"cache_len": 4096}, "cache len 4096, not 552"),
+        ({"batch": 4}, "batch 4, not 1"),
+        ({"shape": "2 layers"}, "shape 2 layers, not 28 layers, hidden 1536"),
+    ],
+)
+def test_another_workload_is_flagged_and_not_compared(changes: dict[str, object], told: str) -> None:
+    other = measured(engine=replace_struct(READY, **changes))
+    (found,) = differences([measured(), other])
+    assert (found.eager, found.graph) == (None, None)
+    assert found.unlike[0].startswith(told)
+    assert f"NOT COMPARED, another workload: {told[:20]}" in compare_text([measured(), other])
+
+
+def test_what_a_publication_leaves_open_is_flagged_and_compared_all_the_same() -> None:
+    (found,) = differences([machine("h", like_the_article()), ARTICLE[1]])
+    assert found.unlike == ()
+    assert found.unstated == ("cache len",)
+    assert found.eager is not None
+    assert found.eager.low is not None
+    (single,) = differences([machine("h", like_the_article()), ARTICLE[0]])
+    assert single.eager is not None
+    assert ratio_words(single.eager).endswith("(no interval: 1 run)")
+
+
+# --- text ---------------------------------------------------------------------------------
+
+
+def test_the_text_fits_its_width_and_holds_every_part() -> None:
+    rows = [machine("h", like_the_article()), *ARTICLE, measured(host=None, gpu=None, bandwidth=None)]
+    for width in (80, 100, 160):
+        text = compare_text(rows, width)
+        assert max(map(len, text.splitlines())) <= width
+        assert text.isascii()
+        for part in ("limit", "what limits whom", "against 1 (H200)", "GB/s specified", "NOT COMPARED", "2*"):
+            assert part in text
+    assert "not measured by idlegap" in text
+
+
+def test_long_names_are_cut_to_fit_and_short_ones_are_not() -> None:
+    long = "NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition"
+    rows = [measured(engine=replace_struct(READY, device_name=long)), *ARTICLE]
+    narrow, wide = compare_text(rows, 80), compare_text(rows, 160)
+    assert max(map(len, narrow.splitlines())) <= 80
+    assert re.search(r"RTX PRO [0-9B]*.*~ ", narrow)
+    assert "RTX PRO 6000 Blackwell Max-Q Workstatio~" in wide
+
+
+def test_one_result_alone_is_a_table_without_differences() -> None:
+    text = compare_text([measured()])
+    assert "against 1" not in text
+    assert "Xeon Platinum 84" in text
+
+
+def test_machines_without_any_rate_are_listed_without_a_plot() -> None:
+    text = compare_text([measured(arms=(arm("graph", runs=()),), gpu=None)])
+    assert "GB/s specified" not in text
+    assert "n/a" in text
+
+
+def test_the_ceiling_is_drawn_for_one_model_only() -> None:
+    here, small = measured(), measured(engine=replace_struct(READY, weight_bytes=1_000_000))
+    assert ceiling_slope([here, *ARTICLE]) == pytest.approx(1e9 / 3.088e9)
+    assert ceiling_slope([here, small]) is None
+
+
+def test_marks_of_points_name_their_rows() -> None:
+    assert [mark for _, _, mark in points([ARTICLE[0], measured()])] == ["1", "2", "b"]
+
+
+def test_names_lose_their_noise() -> None:
+    host = replace_host("Intel(R) Xeon(R) CPU E5-2680 v4 @ 2.40GHz")
+    assert measured(host=host).cpu == "Xeon E5-2680 v4"
+    assert measured(host=replace_host("AMD Ryzen 7 3700X 8-Core Processor")).cpu == "Ryzen 7 3700X"
+    assert measured(engine=replace_struct(READY, device_name="NVIDIA GeForce RTX 3070")).gpu == "RTX 3070"
+
+
+def replace_host(model: str) -> object:
+    return msgspec.structs.replace(HOST, cpu_model=model)
+
+
+def test_figures_of_a_publication_without_eager_fall_back_to_the_static_one() -> None:
+    figures = read(EXAMPLES / "article-rtx-3070.json")
+    assert isinstance(figures, PublishedFigures)
+    static_only = {mode: found for mode, found in figures.modes.items() if mode != "eager"}
+    found = machine("a", msgspec.structs.replace(figures, modes=static_only))
+    assert found.eager_mode == "eager-static"
+    assert found.eager == (54.33,)
+
+
+def test_a_copy_bandwidth_is_shown_where_it_was_measured() -> None:
+    assert measured(bandwidth=Bandwidth(0, 4e12, None)).copy_bytes_per_s == 4e12
+    assert measured(bandwidth=None).copy_bytes_per_s is None

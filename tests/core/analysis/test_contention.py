@@ -1,0 +1,236 @@
+"""Running shares, the badge for now, and the advice that follows."""
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from core.analysis.contention import (
+    ADVISED_SLOW,
+    KEPT_SLOW,
+    RECENT_NS,
+    Contention,
+    Pressure,
+    Situation,
+    SlowLog,
+    advice,
+    contention_now,
+    quiet_core,
+)
+from core.analysis.slow import Share, SlowToken
+from core.analysis.surroundings import Rivals
+from core.events import CgroupSample, CpuSample, HostInfo, Token
+from core.modes import ModeName
+from core.snapshot import Cause, CauseTotal
+
+MS = 1_000_000
+NOW = 10_000 * MS
+
+
+def slow(index: int, *shares: tuple[Cause, int], mode: ModeName = "eager") -> SlowToken:
+    excess = sum(ns for _, ns in shares)
+    return SlowToken(
+        mode,
+        3,
+        index,
+        NOW,
+        10 * MS + excess,
+        excess,
+        tuple(Share(cause, ns, f"{cause}!") for cause, ns in shares),
+    )
+
+
+# --- running shares ---------------------------------------------------------------------
+
+
+def test_shares_sum_all_excess_and_count_tokens_by_their_largest_cause() -> None:
+    log = SlowLog()
+    log.add(slow(1, ("neighbour", 7), ("more cpu", 2)), "eager")
+    log.add(slow(2, ("neighbour", 1), ("more cpu", 3)), "eager")
+    log.add(slow(3, ("quota", 20)), "eager")
+    assert log.shares() == (
+        CauseTotal("quota", 20, 1),
+        CauseTotal("neighbour", 8, 1),
+        CauseTotal("more cpu", 5, 1),
+    )
+
+
+def test_the_log_is_newest_first_bounded_and_keeps_the_whole_line() -> None:
+    log = SlowLog()
+    for index in range(KEPT_SLOW + 5):
+        log.add(slow(index, ("blocked", 5 * MS)), "eager")
+    assert [view.token for view in log.recent] == list(range(KEPT_SLOW + 4, 4, -1))
+    newest = log.recent[0]
+    assert (newest.round, newest.mode, newest.wall_ns, newest.excess_ns) == (3, "eager", 15 * MS, 5 * MS)
+    assert (newest.cause, newest.text) == ("blocked", f"token {KEPT_SLOW + 4}: 15.0 ms, +5.0 ms: blocked!")
+
+
+def test_entering_a_mode_begins_its_shares_anew_and_leaves_the_log() -> None:
+    log = SlowLog()
+    log.add(slow(1, ("neighbour", 7)), "eager")
+    log.entered()
+    assert log.shares() == ()
+    assert [view.token for view in log.recent] == [1]
+
+
+def test_a_token_that_is_explained_after_its_mode_was_left_is_listed_but_not_counted() -> None:
+    log = SlowLog()
+    log.add(slow(1, ("neighbour", 7), mode="eager"), "graph")
+    assert log.shares() == ()
+    assert [view.mode for view in log.recent] == ["eager"]
+
+
+# --- the badge ---------------------------------------------------------------------------
+
+
+def tokens(delay_ms: float, count: int = 100, until_ns: int = NOW) -> list[Token]:
+    """Newest first, 20 ms each, one after the other up to `until_ns`."""
+    ends = [until_ns - i * 20 * MS for i in range(count)]
+    return [Token(end - 20 * MS, end, end, run_delay_ns=round(delay_ms * MS)) for end in ends]
+
+
+def rivals(own: float, others: float) -> Rivals:
+    return Rivals(round(own * 250 * MS), round(others * 250 * MS), 0, 250 * MS, 1, 99.0)
+
+
+CPU = CpuSample(NOW, (5.0, 99.0, 60.0, 10.0), 95.0, 2.0, 20.0, steal_pct=0.0, decode_core=1)
+HOST = HostInfo(0, "Xeon", 4, (0, 1, 2, 3), 4.0, None)
+
+
+def now(
+    recent: list[Token],
+    who: Rivals | None = None,
+    cpu: CpuSample | None = CPU,
+    cgroup: CgroupSample | None = None,
+    host: HostInfo | None = HOST,
+) -> Contention | None:
+    return contention_now(recent, NOW, rivals=who, cpu=cpu, cgroup=cgroup, host=host)
+
+
+@pytest.mark.parametrize(
+    ("who", "expected"),
+    [
+        (rivals(0.0, 1.0), Contention("neighbour", "neighbour: waits 40% for a CPU")),
+        (rivals(1.5, 1.0), Contention("own threads", "own threads: waits 40% for a CPU")),
+        (rivals(0.05, 0.05), Contention("cpu wait", "waits 40% for a CPU")),
+        (None, Contention("cpu wait", "waits 40% for a CPU")),
+    ],
+)
+def test_waiting_for_a_cpu_is_contention_and_names_who_has_it(
+    who: Rivals | None, expected: Contention
+) -> None:
+    assert now(tokens(8.0), who) == expected
+
+
+def test_waiting_a_tenth_of_the_time_is_noise_and_old_tokens_do_not_count() -> None:
+    assert now(tokens(2.0), rivals(0, 1)) is None
+    assert now(tokens(2.1), rivals(0, 1)) is not None
+    calm = tokens(0.0, count=RECENT_NS // (20 * MS))
+    before = tokens(20.0, until_ns=NOW - RECENT_NS)
+    assert now([*calm, *before], rivals(0, 1)) is None
+
+
+def test_nothing_decoded_lately_is_no_contention() -> None:
+    assert now(tokens(19.0, until_ns=NOW - RECENT_NS), rivals(0, 1)) is None
+    assert now([]) is None
+    assert contention_now([], NOW, rivals=None, cpu=None, cgroup=None, host=None) is None
+
+
+def test_tokens_without_a_reading_of_run_delay_do_not_count_as_waiting() -> None:
+    blind = [Token(t.start_ns, t.dispatched_ns, t.done_ns) for t in tokens(0)]
+    assert now(blind, rivals(0, 1)) is None
+
+
+def test_throttling_comes_first_and_never_exceeds_the_time() -> None:
+    def held(ms: int) -> CgroupSample:
+        return CgroupSample(NOW, 0.5, 3, ms * MS, interval_ns=250 * MS)
+
+    waiting = tokens(8.0)
+    assert now(waiting, cgroup=held(100)) == Contention("quota", "CPU quota: stopped 40% of the time")
+    assert now(waiting, cgroup=held(600)) == Contention("quota", "CPU quota: stopped 100% of the time")
+    found = now(waiting, cgroup=held(25))
+    assert found is not None
+    assert found.pressure == "cpu wait"
+
+
+def test_steal_and_full_cores_are_contention_even_if_no_token_waits() -> None:
+    stolen = replace_cpu(steal_pct=12.0)
+    assert now(tokens(0), cpu=stolen) == Contention("steal", "steal: 12 % of this machine")
+    full = replace_cpu(others_pct=360.0)
+    assert now(tokens(0), cpu=full) == Contention("crowded", "others use 3.6 of 4 cores")
+    assert now(tokens(0), cpu=full, host=None) == Contention("crowded", "others use 3.6 of 4 cores")
+    assert now(tokens(0), cpu=replace_cpu(others_pct=350.0)) is None
+    assert now(tokens(0), cpu=CpuSample(NOW, (), others_pct=50.0), host=None) is None
+
+
+def replace_cpu(**changes: float) -> CpuSample:
+    return msgspec.structs.replace(CPU, **changes)
+
+
+# --- advice --------------------------------------------------------------------------------
+
+PLAIN = Situation("eager-static", CPU, None, HOST)
+
+
+@pytest.mark.parametrize(
+    ("pressure", "situation", "words"),
+    [
+        ("neighbour", PLAIN, "Core 0 is free: pin the decode thread there with --pin 0; graph mode"),
+        ("cpu wait", PLAIN, "--pin 0"),
+        ("crowded", replace(PLAIN, cpu=None), "No usable core is free: move the neighbours away"),
+        ("neighbour", replace(PLAIN, ours=1), "One neighbour is of our own making: remove it"),
+        ("neighbour", replace(PLAIN, ours=3), "3 neighbours are of our own making: remove them"),
+        ("own threads", PLAIN, "OMP_NUM_THREADS=1) and pin the decode thread: --pin 0."),
+        ("own threads", replace(PLAIN, cpu=None), "OMP_NUM_THREADS=1)."),
+        ("quota", PLAIN, "Raise the container's CPU limit, or"),
+        ("quota", replace(PLAIN, cgroup=CgroupSample(0, 1.5)), "CPU limit from 1.5 cores, or"),
+        ("steal", PLAIN, "oversold"),
+    ],
+)
+def test_advice_follows_what_contends_now(pressure: Pressure, situation: Situation, words: str) -> None:
+    assert words in advice(Contention(pressure, ""), (), situation)
+
+
+@pytest.mark.parametrize("mode", ["graph", "fused-graph"])
+def test_graphs_are_not_advised_to_who_uses_them(mode: ModeName) -> None:
+    assert "graph" not in advice(Contention("neighbour", ""), (), replace(PLAIN, mode=mode))
+
+
+@pytest.mark.parametrize(
+    ("cause", "in_process", "words"),
+    [
+        ("probe", False, "--no-nvml"),
+        ("more cpu", False, "garbage collection; graph mode"),
+        ("blocked", False, "a lock, a debugger"),
+        ("blocked", True, "leave out --in-process"),
+        ("gpu clock", False, "cooling"),
+        ("quota", False, "CPU limit"),
+        ("unexplained", False, ""),
+    ],
+)
+def test_without_contention_advice_follows_the_main_cause_of_slow_tokens(
+    cause: Cause, in_process: bool, words: str
+) -> None:
+    shares = (CauseTotal(cause, 9, ADVISED_SLOW - 1), CauseTotal("neighbour", 3, 1))
+    said = advice(None, shares, replace(PLAIN, in_process=in_process))
+    assert words in said
+    assert bool(said) == bool(words)
+
+
+def test_a_few_slow_tokens_are_no_reason_for_advice() -> None:
+    assert advice(None, (CauseTotal("blocked", 9, ADVISED_SLOW - 1),), PLAIN) == ""
+    assert advice(None, (), PLAIN) == ""
+
+
+def test_the_quiet_core_is_usable_nearly_idle_and_not_decodes_own() -> None:
+    assert quiet_core(PLAIN) == 0
+    assert quiet_core(replace(PLAIN, host=replace_affinity(1, 2, 3))) == 3
+    assert quiet_core(replace(PLAIN, host=replace_affinity(1, 2))) is None
+    assert quiet_core(replace(PLAIN, host=replace_affinity(1, 2, 9))) is None
+    assert quiet_core(replace(PLAIN, host=None)) == 0
+    assert quiet_core(replace(PLAIN, cpu=CpuSample(0, (19.0, 3.0), decode_core=1))) == 0
+    assert quiet_core(replace(PLAIN, cpu=CpuSample(0, (20.0, 3.0), decode_core=1))) is None
+
+
+def replace_affinity(*cores: int) -> HostInfo:
+    return msgspec.structs.replace(HOST, affinity=cores)

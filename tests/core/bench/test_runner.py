@@ -1,0 +1,236 @@
+"""A benchmark from start to end, over a simulated engine."""
+
+from itertools import pairwise
+
+import pytest
+
+from core.bench.assemble import LEAD_IN
+from core.bench.plan import ArmSpec, BenchPlan, arms_for, engine_settings
+from core.bench.runner import Bench, BenchOutcome, Progress
+from core.bench.schema import BenchResult
+from core.commands import SetMode, TakeProfile, VerifyModes
+from core.events import AnyEvent, EngineStage, RoundFinished, TokenBatch
+from core.modes import MODE_NAMES
+from core.settings import Settings
+from tests.core.bench.fake_engine import H200, READY, FakeEngine, drive, replace_struct
+
+THREE = arms_for(["eager", "eager-static", "graph"])
+
+
+def take(engine: FakeEngine, plan: BenchPlan, **options: object) -> BenchOutcome:
+    return Bench(drive(engine), plan, **options).run()  # type: ignore[arg-type]
+
+
+def result_of(outcome: BenchOutcome) -> BenchResult:
+    assert outcome.result is not None
+    return outcome.result
+
+
+def order(result: BenchResult) -> list[tuple[int, str]]:
+    """(turn, label) of all runs in the order in which they were taken."""
+    runs = [(run.started_ns, run.turn, arm.label) for arm in result.arms for run in arm.runs]
+    return [(turn, label) for _, turn, label in sorted(runs)]
+
+
+def test_runs_are_interleaved_and_the_first_of_each_mode_is_a_marked_warm_up() -> None:
+    result = result_of(take(FakeEngine(), BenchPlan(THREE, runs=5)))
+    labels = ["eager", "eager-static", "graph"]
+    turns = [labels, labels[::-1]] * 3
+    assert order(result) == [(turn, label) for turn, row in enumerate(turns) for label in row]
+    for arm in result.arms:
+        assert [run.warm_up for run in arm.runs] == [True] + [False] * 5
+        assert len(arm.counted) == 5
+    assert result.complete
+    assert result.reason == ""
+
+
+def test_each_run_is_one_whole_round_whose_first_tokens_do_not_count() -> None:
+    result = result_of(take(FakeEngine(), BenchPlan(THREE, runs=2)))
+    for run in (run for arm in result.arms for run in arm.runs):
+        assert len(run.tokens.wall_ns) == READY.new_tokens
+        assert run.tokens.excluded == tuple(range(LEAD_IN))
+        starts = run.tokens.start_ns
+        assert starts[0] >= 0
+        assert all(b - a >= wall for (a, b), wall in zip(pairwise(starts), run.tokens.wall_ns, strict=False))
+        assert run.peak_memory_bytes == 3_210_000_000
+
+
+def test_every_mode_is_verified_once_and_profiled_once_outside_its_counted_runs() -> None:
+    engine = FakeEngine()
+    result = result_of(take(engine, BenchPlan(THREE, runs=3)))
+    assert sum(isinstance(command, VerifyModes) for command in engine.commands) == 3
+    assert sum(isinstance(command, TakeProfile) for command in engine.commands) == 3
+    for arm in result.arms:
+        assert arm.verified is not None
+        assert arm.window is not None
+        assert [window.accepted for window in arm.windows] == [False, True]
+
+
+def test_a_mode_that_cannot_run_says_why_and_the_others_go_on() -> None:
+    engine = FakeEngine({mode: H200[mode] for mode in ("eager-static", "graph")})
+    result = result_of(take(engine, BenchPlan(arms_for(None), runs=1)))
+    assert {arm.label: arm.refused for arm in result.arms if arm.refused} == {
+        "eager": "needs CUDA",
+        "fused": "needs CUDA",
+        "compiled": "needs CUDA",
+        "fused-graph": "needs CUDA",
+    }
+    assert [label for _, label in order(result)] == ["eager-static", "graph", "graph", "eager-static"]
+
+
+def test_without_the_baseline_tokens_are_not_compared_and_the_reason_stands() -> None:
+    engine = FakeEngine({"graph": H200["graph"]})
+    (arm,) = result_of(take(engine, BenchPlan(arms_for(["graph"]), runs=1))).arms
+    assert arm.verified is None
+    assert arm.verify_reason == "eager-static: left out"
+
+
+def test_the_same_mode_twice_gets_two_names() -> None:
+    assert arms_for(["eager", "eager", "graph", "eager"]) == (
+        ArmSpec("eager", "eager"),
+        ArmSpec("eager#2", "eager"),
+        ArmSpec("graph", "graph"),
+        ArmSpec("eager#3", "eager"),
+    )
+    assert [arm.label for arm in arms_for(None)] == list(MODE_NAMES)
+
+
+def test_the_engine_of_a_benchmark_profiles_only_on_request_and_offers_the_baseline() -> None:
+    settings = engine_settings(Settings(modes=("graph",), mode="graph", new_tokens=40))
+    assert (settings.mode, settings.modes, settings.profile_every_ns) == (None, None, None)
+    assert settings.new_tokens == 40
+
+
+def test_progress_counts_runs_and_tells_the_time_left_once_every_mode_has_run() -> None:
+    said: list[Progress] = []
+    take(FakeEngine(), BenchPlan(THREE, runs=2), report=said.append)
+    assert [progress.done for progress in said] == sorted(progress.done for progress in said)
+    assert said[-1].total == 9
+    assert said[0].left_ns is None
+    left = [progress.left_ns for progress in said if progress.left_ns is not None]
+    assert left
+    assert left == sorted(left, reverse=True)
+    texts = [progress.text for progress in said]
+    assert texts[0] == "starting the engine"
+    assert "graph, run 2 of 2" in texts
+    assert "comparing the tokens of eager" in texts
+
+
+def test_a_time_limit_ends_the_turns_but_never_before_the_first_counted_one() -> None:
+    short = result_of(take(FakeEngine(), BenchPlan(THREE, runs=50, seconds=0.001)))
+    assert {len(arm.counted) for arm in short.arms} == {1}
+    assert short.complete
+    longer = result_of(take(FakeEngine(), BenchPlan(THREE, runs=50, seconds=20)))
+    counts = {len(arm.counted) for arm in longer.arms}
+    assert len(counts) == 1
+    assert 1 < counts.pop() < 50
+
+
+@pytest.mark.parametrize("batches", [10, 60])
+def test_an_interruption_keeps_what_was_measured_and_marks_it(batches: int) -> None:
+    engine = FakeEngine()
+    seen: list[TokenBatch] = []
+
+    def listen(event: AnyEvent) -> None:
+        if isinstance(event, TokenBatch):
+            seen.append(event)
+
+    driver = drive(engine, listeners=(listen,), stopped=lambda: len(seen) >= batches)
+    outcome = Bench(driver, BenchPlan(THREE, runs=5)).run()
+    result = result_of(outcome)
+    assert outcome.interrupted
+    assert not result.complete
+    assert result.reason == "interrupted"
+    runs = [run for arm in result.arms for run in arm.runs]
+    assert runs
+    cut = [run for run in runs if not run.complete]
+    assert len(cut) <= 1
+    for run in cut:
+        assert not run.counts
+        assert len(run.tokens.wall_ns) <= READY.new_tokens
+        assert run.missing == {"peak_memory_bytes": "the run was cut short"}
+
+
+def test_an_interruption_before_the_model_is_there_leaves_no_result() -> None:
+    driver = drive(FakeEngine(silent=True), stopped=lambda: True)
+    outcome = Bench(driver, BenchPlan(THREE)).run()
+    assert outcome.result is None
+    assert outcome.interrupted
+
+
+def test_a_failure_of_the_engine_is_told_beside_what_was_measured() -> None:
+    outcome = take(FakeEngine(fail_after=12), BenchPlan(THREE, runs=5))
+    assert outcome.failed is not None
+    assert outcome.failed.reason == "OutOfMemoryError: no room"
+    result = result_of(outcome)
+    assert result.reason == "the engine failed: OutOfMemoryError: no room"
+    assert 0 < sum(len(arm.counted) for arm in result.arms) < 15
+
+
+def test_an_engine_that_says_nothing_ends_the_benchmark_after_a_while() -> None:
+    engine = FakeEngine(silent=True)
+    outcome = take(engine, BenchPlan(THREE))
+    assert outcome.result is None
+    assert outcome.failed is not None
+    assert "has said nothing for 900 s" in outcome.failed.reason
+
+
+def test_a_run_that_lost_tokens_on_the_way_is_kept_and_does_not_count() -> None:
+    plan = BenchPlan(arms_for(["graph"]), runs=3, verify=False)
+    finished: list[int] = []
+
+    def listen(event: AnyEvent) -> None:
+        if isinstance(event, RoundFinished):
+            finished.append(event.round)
+
+    Bench(drive(FakeEngine(), listeners=(listen,)), plan).run()
+    (arm,) = result_of(take(FakeEngine(lose_tokens_of_round=finished[-1]), plan)).arms
+    assert [run.turn for run in arm.counted] == [1, 2]
+    assert [(run.turn, run.complete) for run in arm.runs] == [(0, True), (1, True), (2, True), (3, False)]
+
+
+def test_stages_of_the_engine_reach_whoever_shows_progress() -> None:
+    stages: list[EngineStage] = []
+    driver = drive(FakeEngine(), on_stage=stages.append)
+    Bench(driver, BenchPlan(arms_for(["graph"]), runs=1)).run()
+    assert {"importing", "decoding", "profiling"} <= {stage.stage for stage in stages}
+
+
+def test_the_probe_is_taken_where_it_is_asked_for() -> None:
+    assert result_of(take(FakeEngine(), BenchPlan(THREE, runs=1))).probe is None
+    probed = result_of(take(FakeEngine(), BenchPlan(THREE, runs=1, probe=True))).probe
+    assert probed is not None
+    assert (probed.launch_ns, probed.operator_ns) == (2_600, 8_400)
+
+
+def test_counters_that_the_engine_cannot_read_are_no_column() -> None:
+    engine = FakeEngine(delay_ns=lambda random: None)
+    result = result_of(take(engine, BenchPlan(arms_for(["graph"]), runs=1)))
+    tokens = result.arms[0].runs[0].tokens
+    assert tokens.run_delay_ns is None
+    assert tokens.cpu_ns is not None
+
+
+def test_a_benchmark_on_the_cpu_has_reasons_where_a_gpu_would_have_figures() -> None:
+    ready = replace_struct(READY, device="cpu", device_name="CPU")
+    costs = {mode: H200[mode] for mode in ("eager", "eager-static")}
+    engine = FakeEngine(costs, ready=ready, peak_memory_bytes=None, copy_bytes_per_s=None)
+    result = result_of(take(engine, BenchPlan(arms_for(None), runs=1)))
+    eager = result.arm("eager")
+    assert eager is not None
+    assert [window.reason for window in eager.windows] == ["profile windows need CUDA"]
+    assert eager.runs[0].missing == {"peak_memory_bytes": "needs CUDA"}
+    assert result.arm("graph").refused == "needs CUDA"  # type: ignore[union-attr]
+
+
+def test_the_baseline_is_the_mode_that_the_engine_enters_first_unasked() -> None:
+    engine = FakeEngine()
+    take(engine, BenchPlan(arms_for(["graph"]), runs=1))
+    assert SetMode("eager-static") not in engine.commands
+
+
+def test_random_times_do_not_confuse_the_bookkeeping() -> None:
+    for seed in range(5):
+        engine = FakeEngine(seed=seed, delay_ns=lambda random: round(random.expovariate(1 / 1e6)))
+        result = result_of(take(engine, BenchPlan(THREE, runs=2)))
+        assert len(order(result)) == 9

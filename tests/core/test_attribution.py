@@ -1,0 +1,284 @@
+"""From events to the screen's picture of slow tokens, and how the bench judges what was named."""
+
+from collections.abc import Iterable
+
+import msgspec
+import pytest
+
+from benchmarks.confusion import Injection, Row, Scenario, tally
+from core.analysis.memory import Memory
+from core.analysis.picture import picture
+from core.analysis.slow import Share, SlowToken
+from core.events import (
+    AnyEvent,
+    CpuSample,
+    EngineReady,
+    HostInfo,
+    ModeEntered,
+    Neighbours,
+    Notice,
+    Token,
+    TokenBatch,
+)
+from core.modes import ModeName
+from core.snapshot import STRIP_BUCKET_NS, Cause, CauseTotal, Snapshot
+
+MS = 1_000_000
+READY = EngineReady(
+    t_ns=0,
+    pid=1,
+    tid=1,
+    model="synthetic:tiny",
+    shape="tiny",
+    random_weights=True,
+    dtype="float16",
+    attention="sdpa",
+    device="cuda:0",
+    device_name="NVIDIA H200",
+    device_uuid=None,
+    weight_bytes=1,
+    parameters=1,
+    prompt_tokens=512,
+    new_tokens=255,
+    cache_len=767,
+    batch=1,
+    modes=(),
+    torch="2.11.0",
+    transformers="5.17.0",
+    python="3.12.3",
+)
+
+
+class Decoding:
+    """Writes the events of a decode with one rival, in time: a batch of ten every 100 ms or
+    more, and a CPU sample after every second batch."""
+
+    def __init__(self) -> None:
+        self.events: list[AnyEvent] = [
+            HostInfo(0, "Xeon", 2, (0, 1), 2.0, None),
+            READY,
+            ModeEntered(1, "eager"),
+            CpuSample(1, (0.0, 0.0)),
+        ]
+        self.now = 1
+        self.mode: ModeName = "eager"
+        self._batches = 0
+
+    def batch(self, delay_ms: int = 0, more_cpu_ms: int = 0, others: float = 0.0) -> "Decoding":
+        """The first of ten tokens waits for a CPU for `delay_ms` and works for `more_cpu_ms` more."""
+        tokens = []
+        for index in range(10):
+            waits, works = (delay_ms * MS, more_cpu_ms * MS) if index == 0 else (0, 0)
+            end = self.now + 10 * MS + waits + works
+            tokens.append(Token(self.now, end, end, 10 * MS + works, waits, 0, 0))
+            self.now = end
+        self.events.append(TokenBatch(self.now, self.mode, 1, self._batches * 10, tuple(tokens)))
+        self._batches += 1
+        if self._batches % 2 == 0:
+            sample = CpuSample(self.now, (5.0, 95.0), 95.0, 2.0, others, steal_pct=0.0, decode_core=1)
+            self.events.append(sample)
+        return self
+
+    def calm(self, batches: int = 10) -> "Decoding":
+        for _ in range(batches):
+            self.batch()
+        return self
+
+    def say(self, event: AnyEvent) -> "Decoding":
+        self.events.append(event)
+        return self
+
+    def enter(self, mode: ModeName) -> "Decoding":
+        self.mode = mode
+        return self.say(ModeEntered(self.now, mode))
+
+
+def remembered(events: Iterable[AnyEvent]) -> Memory:
+    memory = Memory.begin(0)
+    for event in events:
+        memory.apply(event)
+    return memory
+
+
+def shown(decoding: Decoding, later_ns: int = 0) -> Snapshot:
+    now = decoding.now + later_ns
+    return picture(remembered(decoding.events), now, in_process=False, spec_bytes_per_s=None)
+
+
+# --- the snapshot -------------------------------------------------------------------------
+
+
+def test_a_slow_token_is_listed_with_its_cause_once_its_sample_is_in() -> None:
+    decoding = Decoding().calm().batch(delay_ms=20, others=50)
+    assert shown(decoding).slow == ()
+    snapshot = shown(decoding.batch(others=50))
+    (view,) = snapshot.slow
+    assert (view.token, view.round, view.mode, view.cause) == (100, 1, "eager", "neighbour")
+    assert (view.wall_ns, view.excess_ns) == (30 * MS, 20 * MS)
+    assert view.text == (
+        "token 100: 30.0 ms, +20.0 ms: the decode thread waited 20.0 ms for a CPU; "
+        "core 1 was 95 % busy, others used 0.5 cores"
+    )
+    assert snapshot.slow_shares == (CauseTotal("neighbour", 20 * MS, 1),)
+    assert snapshot.threshold_ns == 11 * MS
+
+
+def test_the_newest_slow_token_stands_first() -> None:
+    decoding = Decoding().calm().batch(delay_ms=20).batch(others=50).batch(more_cpu_ms=9).batch()
+    assert [(view.token, view.cause) for view in shown(decoding).slow] == [
+        (120, "more cpu"),
+        (100, "neighbour"),
+    ]
+
+
+def test_the_strip_names_the_largest_cause_of_each_bucket_that_had_slow_tokens() -> None:
+    decoding = Decoding().calm().batch(delay_ms=20, more_cpu_ms=9, others=50).batch(others=50).calm(6)
+    first = next(e for e in decoding.events if isinstance(e, TokenBatch) and e.first == 100)
+    expected = first.tokens[0].done_ns // STRIP_BUCKET_NS
+    causes = {column.bucket: (column.slow, column.cause) for column in shown(decoding).strip.columns}
+    assert causes.pop(expected) == (1, "neighbour")
+    assert set(causes.values()) == {(0, None)}
+
+
+def test_a_bucket_that_is_still_open_when_its_token_is_explained_keeps_the_cause() -> None:
+    decoding = Decoding().calm()
+    # The sample comes right after the token, long before the bucket of 250 ms is over.
+    slow = Token(decoding.now, decoding.now + 30 * MS, decoding.now + 30 * MS, 30 * MS, 0, 0, 0)
+    decoding.now += 30 * MS
+    decoding.say(TokenBatch(decoding.now, "eager", 1, 100, (slow,)))
+    decoding.say(CpuSample(decoding.now, (5.0, 95.0), 95.0, 2.0, 0.0))
+    assert shown(decoding).slow[0].cause == "more cpu"
+    columns = shown(decoding, later_ns=STRIP_BUCKET_NS).strip.columns
+    assert columns[-1].cause == "more cpu"
+
+
+def test_shares_are_those_since_the_mode_was_entered() -> None:
+    decoding = Decoding().calm().batch(delay_ms=20, others=50).batch(others=50)
+    decoding.enter("graph").calm().batch(more_cpu_ms=5).batch()
+    snapshot = shown(decoding)
+    assert snapshot.slow_shares == (CauseTotal("more cpu", 5 * MS, 1),)
+    assert [view.mode for view in snapshot.slow] == ["graph", "eager"]
+    assert shown(decoding.say(READY)).slow_shares == ()
+
+
+def test_the_badge_and_the_advice_come_and_go_with_the_rival() -> None:
+    decoding = Decoding().calm()
+    assert (shown(decoding).contended, shown(decoding).advice) == ("", "")
+    for _ in range(10):
+        decoding.batch(delay_ms=80, others=45)
+    contended = shown(decoding)
+    assert contended.contended.startswith("neighbour: waits ")
+    assert "--pin 0" in contended.advice
+    assert shown(decoding.calm(30)).contended == ""
+
+
+def test_neighbours_of_our_own_are_counted_marked_and_named_in_the_advice() -> None:
+    decoding = Decoding().calm().say(Neighbours(300 * MS, 2)).say(Neighbours(600 * MS, 3, (1,)))
+    decoding.say(Neighbours(900 * MS, 0))
+    assert [mark.label for mark in shown(decoding).strip.marks][1:] == [
+        "+2 neighbours",
+        "+1 neighbour",
+        "-3 neighbours",
+    ]
+    assert shown(decoding).neighbours == 0
+    decoding.say(Neighbours(decoding.now, 2))
+    for _ in range(10):
+        decoding.batch(delay_ms=80, others=45)
+    snapshot = shown(decoding)
+    assert snapshot.neighbours == 2
+    assert snapshot.advice == "2 neighbours are of our own making: remove them to compare."
+
+
+def test_a_restarted_engine_still_has_its_neighbours() -> None:
+    memory = remembered(Decoding().say(Neighbours(5, 2)).events).restarted(10)
+    assert memory.neighbours == 2
+    assert memory.slow.shares() == ()
+
+
+def test_the_engines_notice_is_shown() -> None:
+    assert shown(Decoding().say(Notice(1, "--pin 9: not done"))).notice == "--pin 9: not done"
+
+
+def test_a_recording_gives_the_same_picture_as_the_live_session() -> None:
+    decoding = Decoding().calm()
+    for _ in range(4):
+        decoding.batch(delay_ms=20, others=50).batch(more_cpu_ms=9, others=50).calm(3)
+    decoding.enter("graph").calm()
+    encoded = [msgspec.json.encode(event) for event in decoding.events]
+    live = Memory.begin(0)
+    frames = 0
+    for event in decoding.events:
+        live.apply(event)
+        # Looking at it must not change it.
+        picture(live, event.t_ns, in_process=False, spec_bytes_per_s=None)
+        frames += 1
+    replayed = remembered(msgspec.json.decode(line, type=AnyEvent) for line in encoded)
+    now = decoding.now
+    assert frames == len(encoded)
+    assert picture(live, now, in_process=False, spec_bytes_per_s=None) == picture(
+        replayed, now, in_process=False, spec_bytes_per_s=None
+    )
+    assert len(live.slow.recent) == 8
+
+
+# --- the bench's judgement -------------------------------------------------------------------
+
+
+def named(start_ms: int, wall_ms: int, excess_ms: int, cause: Cause) -> SlowToken:
+    end = (start_ms + wall_ms) * MS
+    return SlowToken("eager", 1, 0, end, wall_ms * MS, excess_ms * MS, (Share(cause, excess_ms * MS, "!"),))
+
+
+def decoded(*slow: SlowToken) -> list[Token]:
+    return [Token(found.done_ns - found.wall_ns, found.done_ns, found.done_ns) for found in slow]
+
+
+def judged(scenario: Scenario, *slow: SlowToken, others: float = 0.0) -> Row:
+    loads = [CpuSample(2000 * MS, (), others_pct=others)]
+    return tally(scenario, decoded(*slow), slow, loads)
+
+
+BURST = Injection(("neighbour",), 100 * MS, 200 * MS)
+
+
+def scenario(*injections: Injection) -> Scenario:
+    return Scenario("neighbour", 0, 0.0, 1000 * MS, list(injections))
+
+
+def test_a_token_is_slowed_by_a_fault_that_acted_during_half_of_its_excess() -> None:
+    row = judged(
+        scenario(BURST),
+        named(110, 40, 20, "neighbour"),
+        named(150, 40, 20, "more cpu"),
+        named(190, 40, 20, "neighbour"),  # 10 of 20 ms
+        named(191, 40, 20, "quota"),  # 9 of 20 ms
+        named(500, 40, 20, "unexplained"),
+    )
+    assert (row.tokens, row.touched, row.slowed, row.right) == (5, 4, 3, 2)
+    assert row.named == {"neighbour": 2, "more cpu": 1}
+    assert row.background == {"quota": 1, "unexplained": 1}
+    assert row.share_right == pytest.approx(2 / 3)
+    assert row.share_falsely_named == pytest.approx(1 / 5)
+
+
+def test_of_a_pair_either_cause_is_right_where_both_acted() -> None:
+    both = scenario(BURST, Injection(("blocked",), 150 * MS, 180 * MS))
+    row = judged(
+        both, named(110, 30, 20, "blocked"), named(150, 40, 20, "blocked"), named(151, 40, 20, "quota")
+    )
+    assert (row.slowed, row.right) == (3, 1)
+
+
+def test_tokens_outside_the_scenario_are_not_its_own() -> None:
+    row = judged(scenario(BURST), named(980, 40, 20, "neighbour"))
+    assert (row.tokens, row.slowed, row.share_right) == (0, 0, None)
+    assert row.share_falsely_named == 0.0
+
+
+def test_uninvited_load_spoils_a_sample_and_invited_load_does_not() -> None:
+    slow = named(110, 40, 20, "neighbour")
+    spoilt = judged(scenario(BURST), slow, others=40.0)
+    assert (spoilt.disturbed, spoilt.tokens, spoilt.slowed) == (1, 0, 0)
+    invited = Scenario("hog", 0, 100.0, 1000 * MS, [BURST])
+    assert judged(invited, slow, others=120.0).slowed == 1
+    assert judged(invited, slow, others=140.0).disturbed == 1

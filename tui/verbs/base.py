@@ -1,0 +1,27 @@
+"""What all verbs share: the error for a request that cannot work, and the terminal's check."""
+
+import os
+from collections.abc import Mapping
+
+PROGRAM = "idlegap"
+
+
+class UsageError(Exception):
+    """The request cannot work; the message names what is wrong and says what would."""
+
+
+def check_terminal(environment: Mapping[str, str] | None = None) -> None:
+    """A screen needs a terminal to read keys from and one to draw on.
+
+    Raises:
+        UsageError: where there is none.
+    """
+    for stream, fd in (("stdin", 0), ("stdout", 1)):
+        if not os.isatty(fd):
+            raise UsageError(
+                f"{stream} is not a terminal, and the live screen needs one; over ssh, add the option -t"
+            )
+    if (os.environ if environment is None else environment).get("TERM", "") in ("", "dumb"):
+        raise UsageError(
+            "this terminal (TERM=dumb) cannot place a cursor; try TERM=xterm-256color if yours can"
+        )
