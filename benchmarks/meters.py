@@ -26,7 +26,16 @@ from core.sensors.sampler import Sampler
 from core.session import Session
 from core.settings import Settings
 
-FIELDS = ("util_pct", "gpm_graphics_pct", "gpm_sm_pct", "gpm_dram_pct", "power_mw", "sm_mhz", "call_ns")
+FIELDS = (
+    "util_pct",
+    "util_samples_pct",
+    "gpm_graphics_pct",
+    "gpm_sm_pct",
+    "gpm_dram_pct",
+    "power_mw",
+    "sm_mhz",
+    "call_ns",
+)
 
 
 def main() -> None:

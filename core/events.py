@@ -359,12 +359,14 @@ class GpuInfo(Event, frozen=True, tag="gpu"):
 class GpuSample(Event, frozen=True, tag="gpu-sample"):
     """One round of NVML readings; fields of slower tiers repeat their last value.
 
-    `util_pct` is NVML's: the share of its window in which any kernel was resident.
+    `util_pct` is NVML's: the share of its window in which any kernel was resident;
+    `util_samples_pct` is the mean of NVML's own finer samples of the last second.
     `event_reasons` is the bit mask that says why clocks are below their maximum.
     `call_ns` is the time that this round of calls took.
     """
 
     util_pct: float | None = None
+    util_samples_pct: float | None = None
     memory_used_bytes: int | None = None
     power_mw: int | None = None
     sm_mhz: int | None = None

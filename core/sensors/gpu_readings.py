@@ -13,6 +13,7 @@ from core.sensors.gpm import METRICS, Gpm
 from core.sensors.gpu_device import GpuDevice
 from core.sensors.nvml import NOT_SUPPORTED, Nvml, NvmlCalls, NvmlError, Retry
 from core.sensors.pacing import MS, SECOND, Every
+from core.sensors.util_samples import UtilSamples
 
 T = TypeVar("T")
 
@@ -69,6 +70,7 @@ class GpuReadings:
         self._calls = calls
         self._mig = device.mig_instance is not None
         self._util = Field("util_pct", lambda n: float(n.nvmlDeviceGetUtilizationRates(handle).gpu))
+        self._util_samples = Field("util_samples_pct", UtilSamples(handle).read)
         # Version 2 tells the driver's own reserve apart from what is used.
         self._memory = Field(
             "memory_used_bytes", lambda n: int(n.nvmlDeviceGetMemoryInfo(handle, n.nvmlMemory_v2).used)
@@ -92,6 +94,7 @@ class GpuReadings:
             self._power,
             self._reasons,
             self._temperature,
+            self._util_samples,
         )
         self._tiers: tuple[tuple[Every, tuple[Field[Any], ...]], ...] = (
             (Every(FAST_NS), (self._util,)),
@@ -128,6 +131,7 @@ class GpuReadings:
         return GpuSample(
             t_ns=now_ns,
             util_pct=self._util.value,
+            util_samples_pct=self._util_samples.value,
             memory_used_bytes=self._memory.value,
             power_mw=self._power.value,
             sm_mhz=self._sm.value,

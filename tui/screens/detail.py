@@ -15,6 +15,7 @@ _COLUMN_CELLS = 6
 _COLUMNS = ("wall", "p99", "disp", "wait", "busy", "host", "lnch", "dev", "pre", "n")
 _METERS = (
     ("util_pct", "NVML utilisation", "share of its window with any kernel running"),
+    ("util_samples_pct", "NVML samples", "the same, mean of NVML's samples of the last second"),
     ("gpm_graphics_pct", "GPM graphics", "share of time with the compute engine active"),
     ("gpm_sm_pct", "GPM SM", "share of SM-cycles with a warp resident"),
     ("gpm_dram_pct", "GPM DRAM", "share of cycles moving data to or from memory"),

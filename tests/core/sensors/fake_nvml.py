@@ -37,6 +37,7 @@ class FakeGpu:
     board: "FakeGpu | None" = None
     gpu_instance: int = 3
     util: int = 17
+    util_samples: list[tuple[int, int]] = field(default_factory=lambda: [(1_000, 10), (2_000, 20)])
     used: int = 3 * GIB
     power: int = 212_000
     sm_mhz: int = 1980
@@ -90,6 +91,7 @@ class FakeNvml:
     NVML_CLOCK_SM = 1
     NVML_CLOCK_MEM = 2
     NVML_TEMPERATURE_GPU = 0
+    NVML_GPU_UTILIZATION_SAMPLES = 1
     nvmlMemory_v2 = 0x2000028
     NVML_GPM_METRICS_GET_VERSION = 1
 
@@ -200,6 +202,20 @@ class FakeNvml:
         if gpu.board is not None:
             raise FakeError(NOT_SUPPORTED)
         return SimpleNamespace(gpu=gpu.util, memory=5)
+
+    def nvmlDeviceGetSamples(
+        self, gpu: FakeGpu, kind: int, since_us: int
+    ) -> tuple[int, list[SimpleNamespace]]:
+        self._enter("nvmlDeviceGetSamples")
+        assert kind == self.NVML_GPU_UTILIZATION_SAMPLES
+        new = [
+            SimpleNamespace(timeStamp=time_us, sampleValue=SimpleNamespace(uiVal=value))
+            for time_us, value in gpu.util_samples
+            if time_us > since_us
+        ]
+        if not new:
+            raise FakeError(6)
+        return 1, new
 
     def nvmlDeviceGetPowerUsage(self, gpu: FakeGpu) -> int:
         self._enter("nvmlDeviceGetPowerUsage")

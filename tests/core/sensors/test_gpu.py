@@ -77,6 +77,7 @@ def test_a_single_gpu_is_described_and_sampled_at_once() -> None:
     expected = GpuSample(
         t_ns=0,
         util_pct=17.0,
+        util_samples_pct=15.0,
         memory_used_bytes=3 * GIB,
         power_mw=212_000,
         sm_mhz=1980,
@@ -89,6 +90,23 @@ def test_a_single_gpu_is_described_and_sampled_at_once() -> None:
     second = bench.last_sample()
     assert second.missing == {}
     assert (second.gpm_graphics_pct, second.gpm_sm_pct, second.gpm_dram_pct) == pytest.approx((19, 4, 2))
+
+
+def test_only_new_utilisation_samples_count_and_an_idle_ring_repeats_the_last_mean() -> None:
+    gpu = FakeGpu()
+    bench = Bench(gpu)
+    bench.tick()
+    assert bench.last_sample(1).util_samples_pct == 15.0
+    gpu.util_samples = [(2_000, 20), (3_000, 90), (4_000, 100)]
+    assert bench.last_sample(1).util_samples_pct == 95.0
+
+
+def test_utilisation_samples_that_are_not_percent_are_rejected_for_good() -> None:
+    gpu = FakeGpu(util_samples=[(1_000, 290_000)])
+    bench = Bench(gpu)
+    _, sample = bench.tick()
+    assert sample.util_samples_pct is None
+    assert sample.missing["util_samples_pct"] == "NVML samples of 290,000 are not percent"
 
 
 def test_each_tier_keeps_its_rate_and_repeats_its_last_value() -> None:
