@@ -12,6 +12,10 @@ from core.snapshot import Cause
 UNINVITED_PCT = 33.0
 """More load than this by programs that were not invited spoils a sample as a proof."""
 
+MEASURED = ("more cpu", "unexplained")
+"""These blame nobody. That the same work took more CPU time is a reading, not a conclusion: on a
+shared host the core itself slows down when its other hardware thread is at work."""
+
 
 @dataclass(frozen=True, slots=True)
 class Injection:
@@ -55,10 +59,15 @@ class Row:
         return self.right / self.slowed if self.slowed else None
 
     @property
-    def share_falsely_named(self) -> float:
-        """Slow tokens with a named cause where nothing was injected, of all tokens."""
-        named = sum(n for cause, n in self.background.items() if cause != "unexplained")
-        return named / self.tokens if self.tokens else 0.0
+    def share_accused(self) -> float:
+        """Of all tokens, those for which somebody is blamed although nothing was injected."""
+        blamed = sum(n for cause, n in self.background.items() if cause not in MEASURED)
+        return blamed / self.tokens if self.tokens else 0.0
+
+    @property
+    def share_more_cpu(self) -> float:
+        """Of all tokens, those that needed more CPU time although nothing was injected."""
+        return self.background["more cpu"] / self.tokens if self.tokens else 0.0
 
 
 def tally(

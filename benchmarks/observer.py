@@ -21,12 +21,12 @@ import pty
 import struct
 import subprocess
 import sys
-import tempfile
 import termios
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 
@@ -148,8 +148,8 @@ def timed_arm(ear: Ear, run: Callable[[], dict[str, float] | None]) -> dict[str,
     }
 
 
-def measure(options: dict, hosting: str) -> list[dict]:
-    """All configurations of one hosting, in this process."""
+def measure(options: dict, hosting: str, out: Path) -> None:
+    """All configurations of one hosting, in this process; `out` grows with each of them."""
     settings = Settings(device=options["device"], profile_every_ns=None)
     engine = InProcessEngine(settings) if hosting == "in-process" else EngineProcess(settings)
     ear = Ear()
@@ -164,34 +164,21 @@ def measure(options: dict, hosting: str) -> list[dict]:
         configurations: list[tuple[str, float]] = [("screen", fps) for fps in options["fps"]]
         if options["sensors"] and hosting == "process":
             configurations.append(("sensors", 0))
-        results: dict[tuple[str, float, str], dict] = {}
+        rows: list[dict] = []
         for what, fps in configurations:
+            arms = {mode: {"watched": [], "alone": []} for mode in options["modes"]}
             for _ in range(options["pairs"]):
-                for mode in options["modes"]:
+                for mode, both in arms.items():
                     enter(session, ear, mode)
                     if what == "screen":
-                        watched = timed_arm(
-                            ear, lambda fps=fps: arm_watched(session, options["seconds"], fps)
-                        )
+                        watch = partial(arm_watched, session, options["seconds"], fps)
                     else:
-                        watched = timed_arm(ear, lambda: arm_sensed(session, options["seconds"], ready))
-                    alone = timed_arm(ear, lambda: arm_alone(session, options["seconds"]))
-                    key = (what, fps, mode)
-                    results.setdefault(key, {"watched": [], "alone": []})
-                    results[key]["watched"].append(watched)
-                    results[key]["alone"].append(alone)
-        return [
-            {
-                "hosting": hosting,
-                "what": what,
-                "fps": fps,
-                "mode": mode,
-                "size": options["size"],
-                **arms,
-                "kept": kept(arms),
-            }
-            for (what, fps, mode), arms in results.items()
-        ]
+                        watch = partial(arm_sensed, session, options["seconds"], ready)
+                    both["watched"].append(timed_arm(ear, watch))
+                    both["alone"].append(timed_arm(ear, partial(arm_alone, session, options["seconds"])))
+            common = {"hosting": hosting, "what": what, "fps": fps, "size": options["size"]}
+            rows += [{**common, "mode": mode, **both, "kept": kept(both)} for mode, both in arms.items()]
+            out.write_text(json.dumps(rows))
     finally:
         session.close()
 
@@ -220,27 +207,25 @@ def enter(session: Session, ear: Ear, mode: ModeName) -> None:
     arm_alone(session, SETTLE_S)
 
 
-def run_on_pty(options: dict, hosting: str, size: str) -> list[dict]:
+def run_on_pty(options: dict, hosting: str, size: str, out: Path) -> list[dict]:
     """Run `measure` in a child on a pseudo-terminal of `size` (COLUMNSxROWS)."""
     columns, rows = (int(n) for n in size.split("x"))
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-    with tempfile.NamedTemporaryFile(suffix=".json") as out:
-        child = subprocess.Popen(
-            [sys.executable, __file__, "--child", json.dumps({**options, "size": size}), hosting, out.name],
-            stdin=slave,
-            stdout=slave,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-            env={**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", "LC_ALL": "C.UTF-8"},
-        )
-        os.close(slave)
-        drained = threading.Thread(target=drain, args=(master,), daemon=True)
-        drained.start()
-        _, errors = child.communicate()
-        if child.returncode:
-            raise RuntimeError(f"{hosting} at {size}: {errors.decode(errors='replace')[-2000:]}")
-        return json.loads(Path(out.name).read_text())
+    child = subprocess.Popen(
+        [sys.executable, __file__, "--child", json.dumps({**options, "size": size}), hosting, str(out)],
+        stdin=slave,
+        stdout=slave,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        env={**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", "LC_ALL": "C.UTF-8"},
+    )
+    os.close(slave)
+    threading.Thread(target=drain, args=(master,), daemon=True).start()
+    _, errors = child.communicate()
+    if child.returncode:
+        raise RuntimeError(f"{hosting} at {size}: {errors.decode(errors='replace')[-2000:]}")
+    return json.loads(out.read_text())
 
 
 def line(row: dict) -> str:
@@ -267,7 +252,7 @@ def drain(master: int) -> None:
 def main() -> None:
     if sys.argv[1:2] == ["--child"]:
         options, hosting, path = json.loads(sys.argv[2]), sys.argv[3], sys.argv[4]
-        Path(path).write_text(json.dumps(measure(options, hosting)))
+        measure(options, hosting, Path(path))
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--json", type=Path, required=True)
@@ -291,10 +276,12 @@ def main() -> None:
     results = []
     for hosting in given.hosting.split(","):
         for size in given.sizes.split(","):
-            for row in run_on_pty(options, hosting, size):
+            part = given.json.with_suffix(f".{hosting}-{size}.json")
+            for row in run_on_pty(options, hosting, size, part):
                 results.append(row)
                 print(line(row), flush=True)
                 given.json.write_text(json.dumps({"options": options, "results": results}, indent=1))
+            part.unlink()
 
 
 if __name__ == "__main__":
