@@ -84,7 +84,6 @@ def main() -> None:
             samples = [e for e in events if isinstance(e, GpuSample) and e.t_ns > half]
             walls = [t.wall_ns for e in events if isinstance(e, TokenBatch) for t in e.tokens]
             session.send(TakeProfile())
-            wait(ProfileWindow, mode=mode)
             window = wait(ProfileWindow, mode=mode, accepted=True)
             info = next((e for e in reversed(events) if isinstance(e, GpuInfo)), None)
             result["modes"][mode] = {

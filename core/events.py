@@ -366,7 +366,6 @@ class GpuSample(Event, frozen=True, tag="gpu-sample"):
     """
 
     util_pct: float | None = None
-    util_samples_pct: float | None = None
     memory_used_bytes: int | None = None
     power_mw: int | None = None
     sm_mhz: int | None = None
@@ -377,6 +376,7 @@ class GpuSample(Event, frozen=True, tag="gpu-sample"):
     gpm_sm_pct: float | None = None
     gpm_dram_pct: float | None = None
     call_ns: int = 0
+    util_samples_pct: float | None = None
     missing: dict[str, str] = {}
 
 

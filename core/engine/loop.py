@@ -11,6 +11,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from core.commands import (
     AnyCommand,
     ProbeDispatch,
@@ -351,7 +353,8 @@ class DecodeLoop:
     def _take_profile(self) -> None:
         """A window in the current mode; its tokens are marked and followed by a warm-up.
 
-        The first window of a mode is followed by a second one, which must agree with it.
+        The first window of a mode can only say what the second one must agree with, so it is
+        followed by that at once and not told by itself.
         """
         if self._profiler is None:
             reason = "profile windows need CUDA"
@@ -359,14 +362,15 @@ class DecodeLoop:
                 ProfileWindow(self._clock(), mode=self._mode.name, steps=0, accepted=False, reason=reason)
             )
             return
-        first_of_mode = self._mode.name not in self._profiled_ns
-        for _ in range(2 if first_of_mode else 1):
+        windows = []
+        for _ in range(2 if self._mode.name not in self._profiled_ns else 1):
             self._reserve(WINDOW_STEPS)
             self._flush()
             self._say("profiling", f"{WINDOW_STEPS} steps of {self._mode.name}")
-            window = self._profiler.take(self._mode.name, self._decode_profiled)
+            windows.append(self._profiler.take(self._mode.name, self._decode_profiled))
             self._flush("profile")
-            self._outbox.put(window)
+        pause_ns = sum(window.pause_ns for window in windows)
+        self._outbox.put(msgspec.structs.replace(windows[-1], pause_ns=pause_ns))
         self._profiled_ns[self._mode.name] = self._clock()
         self._warm_up = WARM_UP_TOKENS
         self._say("decoding")

@@ -9,11 +9,13 @@ import torch
 
 from core.commands import AnyCommand, Stop
 from core.engine.device import Device, choose_device
+from core.engine.errors import ModeError
 from core.engine.lineup import Lineup
 from core.engine.loop import DecodeLoop
 from core.engine.model import LoadedModel, load_model
+from core.engine.modes.eager import EagerStatic
 from core.engine.outbox import Outbox
-from core.events import AnyEvent
+from core.events import AnyEvent, ProfileWindow
 from core.modes import ModeName
 from core.settings import Settings
 
@@ -80,6 +82,31 @@ class Clock:
         return self.now_ns
 
 
+def refusing_mode(mode: ModeName, reason: str) -> type[EagerStatic]:
+    """A mode whose capture or compilation fails with `reason`."""
+
+    class Refusing(EagerStatic):
+        name = mode
+
+        def prepare(self) -> None:
+            self.step()
+            raise ModeError(reason)
+
+    return Refusing
+
+
+class FakeProfiler:
+    """Decodes the steps that it is given and returns the windows that it was made with."""
+
+    def __init__(self, *windows: ProfileWindow) -> None:
+        self._windows = list(windows)
+
+    def take(self, mode: ModeName, step: Callable[[], object], steps: int = 4) -> ProfileWindow:
+        for _ in range(steps):
+            step()
+        return self._windows.pop(0)
+
+
 @dataclass
 class Ran:
     """What a scripted loop said."""
@@ -98,6 +125,9 @@ def run_loop(loaded: LoadedModel, device: Device) -> Callable[..., Ran]:
         stop_at: int,
         first_mode: ModeName = "eager-static",
         clock: Clock | None = None,
+        profiler: object = None,
+        profile_every_ns: int | None = None,
+        refusing: dict[ModeName, str] | None = None,
     ) -> Ran:
         clock = clock or Clock()
         outbox = Outbox(clock)
@@ -105,8 +135,12 @@ def run_loop(loaded: LoadedModel, device: Device) -> Callable[..., Ran]:
         def rebuild(batch: int, prompt_tokens: int) -> Lineup:
             return Lineup.build(loaded, device, SETTINGS.with_shape(batch, prompt_tokens))
 
+        lineup = Lineup.build(loaded, device, SETTINGS)
+        for name, reason in (refusing or {}).items():
+            lineup.refused.pop(name, None)
+            lineup.modes[name] = refusing_mode(name, reason)(lineup.workload)
         DecodeLoop(
-            Lineup.build(loaded, device, SETTINGS),
+            lineup,
             rebuild,
             first_mode=first_mode,
             new_tokens=SETTINGS.new_tokens,
@@ -114,6 +148,8 @@ def run_loop(loaded: LoadedModel, device: Device) -> Callable[..., Ran]:
             commands=Script(commands or {}, stop_at),  # type: ignore[arg-type]
             clock=clock,
             counters=None,
+            profiler=profiler,  # type: ignore[arg-type]
+            profile_every_ns=profile_every_ns,
         ).run()
         return Ran(outbox.drain())
 

@@ -15,6 +15,7 @@ from core.events import (
     TokenBatch,
     Verified,
 )
+from tests.core.engine.conftest import Clock, FakeProfiler
 
 
 def positions(batches):
@@ -106,8 +107,6 @@ def test_verification_compares_the_current_mode_with_the_baseline(run_loop):
 
 @pytest.mark.parametrize("tick_ns", [1_000, 10_000_000, 100_000_000])
 def test_a_batch_leaves_when_its_oldest_token_is_50_ms_old(run_loop, tick_ns):
-    from tests.core.engine.conftest import Clock
-
     batches = run_loop(stop_at=9, clock=Clock(tick_ns)).of(TokenBatch)
     counted = [b for b in batches if b.excluded is None]
     spans = [b.tokens[-1].done_ns - b.tokens[0].start_ns for b in counted]
@@ -118,3 +117,37 @@ def test_a_batch_leaves_when_its_oldest_token_is_50_ms_old(run_loop, tick_ns):
         assert all(
             len(b.tokens) == 1 or b.tokens[-2].done_ns - b.tokens[0].start_ns < 50_000_000 for b in counted
         )
+
+
+def window(accepted, **more):
+    return ProfileWindow(0, mode="eager-static", steps=4, accepted=accepted, **more)
+
+
+def test_a_first_profile_takes_two_windows_and_tells_the_second_with_the_pause_of_both(run_loop):
+    profiler = FakeProfiler(window(False, pause_ns=5), window(True, pause_ns=7), window(True, pause_ns=9))
+    ran = run_loop({4: [TakeProfile(), TakeProfile()]}, stop_at=6, profiler=profiler)
+    assert [(w.accepted, w.pause_ns) for w in ran.of(ProfileWindow)] == [(True, 12), (True, 9)]
+
+
+def test_profiled_tokens_are_marked_and_a_window_never_crosses_a_round(run_loop):
+    profiler = FakeProfiler(window(False), window(True), window(True))
+    ran = run_loop({7: [TakeProfile()]}, stop_at=9, profiler=profiler)
+    profiled = [b for b in ran.of(TokenBatch) if b.excluded == "profile"]
+    assert [(b.round, b.first, len(b.tokens)) for b in profiled] == [(2, 0, 4), (2, 4, 4)]
+
+
+def test_a_mode_is_profiled_when_it_is_entered_and_again_when_its_time_has_come(run_loop):
+    profiler = FakeProfiler(*[window(True) for _ in range(9)])
+    ran = run_loop(stop_at=30, profiler=profiler, profile_every_ns=10_000_000_000, clock=Clock(1_000_000))
+    assert len(ran.of(ProfileWindow)) == 1
+    ran = run_loop(stop_at=12, profiler=profiler, profile_every_ns=1, clock=Clock(1_000_000))
+    assert len(ran.of(ProfileWindow)) > 1
+
+
+def test_a_mode_that_fails_to_prepare_is_refused_for_good_and_decoding_goes_on(run_loop):
+    reason = "capture failed: operation not permitted"
+    ran = run_loop({5: [SetMode("graph")], 8: [SetMode("graph")]}, stop_at=14, refusing={"graph": reason})
+    assert [r.reason for r in ran.of(ModeRefused)] == [reason, reason]
+    assert {b.mode for b in ran.of(TokenBatch)} == {"eager-static"}
+    assert len(positions(ran.of(TokenBatch))) == 14
+    assert ran.of(EngineStage)[-1].stage == "decoding"
