@@ -22,6 +22,7 @@ from core.locations import log_dir
 from core.settings import Settings
 
 LOG_TAIL_LINES = 12
+KEPT_LOGS = 20
 CLOSE_TIMEOUT_S = 5.0
 """A decode step or a capture ends within this; a compilation may not, and is then killed."""
 
@@ -50,6 +51,7 @@ class EngineProcess:
         root = str(Path(__file__).resolve().parent.parent)
         paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
         self._log_path.parent.mkdir(parents=True, exist_ok=True)
+        _prune_logs(self._log_path.parent)
         with self._log_path.open("wb") as log:
             self._process = subprocess.Popen(
                 # -P keeps the working directory, which may hold another "core", off the path.
@@ -184,6 +186,13 @@ def describe_exit(code: int) -> str:
         return f"signal {-code} ({signal.Signals(-code).name})"
     except ValueError:
         return f"signal {-code}"
+
+
+def _prune_logs(folder: Path) -> None:
+    """Keep the newest engine logs; the older ones have told what they had to tell."""
+    logs = sorted(folder.glob("engine-*.log"), key=lambda path: path.stat().st_mtime)
+    for path in logs[:-KEPT_LOGS]:
+        path.unlink(missing_ok=True)
 
 
 def _drain(events: "deque[AnyEvent]") -> list[AnyEvent]:

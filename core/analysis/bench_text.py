@@ -48,9 +48,17 @@ def _head(result: BenchResult, arms: Sequence[ArmSummary], width: int) -> list[s
         f"{engine.model}, {weights}, {engine.dtype}, {engine.attention}, batch {engine.batch}, "
         f"{engine.prompt_tokens:,} + {engine.new_tokens:,} tokens, cache {engine.cache_len:,}",
         f"torch {engine.torch}{cuda}, transformers {engine.transformers}, {left}{runs} counted runs of "
-        "each mode, interleaved, after a warm-up of each",
+        f"each mode, interleaved, after a warm-up of each{_placement(result)}",
     )
     return [line for text in texts for line in paragraph(text, width)]
+
+
+def _placement(result: BenchResult) -> str:
+    """Where the decode thread ran, if that was asked for."""
+    environment = result.environment
+    pin, nice = environment.pin_core, environment.nice
+    where = "" if pin is None else f", decode thread on core {pin} alone"
+    return where + ("" if nice is None else f", nice {nice}")
 
 
 def _speed_ups(conclusion: Conclusion) -> list[str]:

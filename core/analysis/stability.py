@@ -139,7 +139,8 @@ def _levels(arm: Arm) -> Iterable[Finding]:
         "two levels",
         f"{arm.label} has two speeds: {percent(found.low_share)} of the tokens near {ms(found.low)} ms, the "
         f"rest near {ms(found.high)} ms ({where})",
-        "one median hides this: look for a clock or a core that switches, pin the process or lock the clocks",
+        "one median hides this: look for a clock or a core that switches, pin the decode thread (--pin) or "
+        "lock the clocks",
     )
 
 

@@ -27,6 +27,7 @@ from core.events import (
     HostInfo,
     ModeEntered,
     ModeRefused,
+    Notice,
     ProfileWindow,
     RoundFinished,
     RoundStarted,
@@ -110,6 +111,7 @@ class Driver:
         self.witness = Witness()
         self.bandwidth: Bandwidth | None = None
         self.dropped = 0
+        self.notices: list[str] = []
         self.round: Round | None = None
 
     def start(self) -> EngineReady:
@@ -237,6 +239,8 @@ class Driver:
                 self.bandwidth = event
             case Dropped():
                 self.dropped = event.events
+            case Notice():
+                self.notices.append(event.text)
             case EngineStage():
                 self._on_stage(event)
             case _:

@@ -1,6 +1,7 @@
 """What the sensors and the engine do not tell about the circumstances of a measurement."""
 
 import subprocess
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -35,6 +36,28 @@ def finished(environment: Environment, root: Path) -> Environment:
     missing = dict(environment.missing)
     load = _load(root, "load_after", missing)
     return msgspec.structs.replace(environment, load_after=load, missing=missing)
+
+
+def placed(
+    environment: Environment, pin_core: int | None, nice: int | None, notices: Sequence[str]
+) -> Environment:
+    """`environment` with where the decode thread ran. What was asked for was done unless one of
+    the engine's `notices` says, by the option's name, that it was not."""
+    missing = dict(environment.missing)
+
+    def done(name: str, option: str, value: int | None) -> int | None:
+        refusal = next((text for text in notices if text.startswith(f"{option} ")), None)
+        if value is None or refusal is None:
+            return value
+        missing[name] = refusal
+        return None
+
+    return msgspec.structs.replace(
+        environment,
+        pin_core=done("pin_core", "--pin", pin_core),
+        nice=done("nice", "--nice", nice),
+        missing=missing,
+    )
 
 
 def now_utc() -> str:

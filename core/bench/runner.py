@@ -16,7 +16,7 @@ import msgspec
 
 from core.bench.assemble import assemble_run
 from core.bench.driver import Driver, EngineEndedError, InterruptedBenchError, Round
-from core.bench.environment import finished, now_utc, read_environment
+from core.bench.environment import finished, now_utc, placed, read_environment
 from core.bench.plan import ArmSpec, BenchPlan
 from core.bench.schema import Arm, BenchResult, Environment
 from core.events import DispatchProbe, EngineFailed, EngineReady, ModeRefused
@@ -25,11 +25,12 @@ from core.modes import ModeName
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a benchmark is. `left_ns` is None until each arm's duration is known."""
+    """How far a benchmark is: `done` of `total` runs (None where time ends it, not a count).
+    `left_ns` is None until each arm's duration is known."""
 
     text: str
     done: int
-    total: int
+    total: int | None
     left_ns: int | None
 
 
@@ -72,14 +73,18 @@ class Bench:
         root: Path = Path("/"),
         clone: Path | None = None,
         spec_bandwidth: float | None = None,
+        pin_core: int | None = None,
+        nice: int | None = None,
     ) -> None:
-        """`root` and `clone` are as `core.bench.environment.read_environment` takes them."""
+        """`root` and `clone` are as `core.bench.environment.read_environment` takes them; the
+        engine was asked for `pin_core` and `nice` by its settings."""
         self._driver = driver
         self._plan = plan
         self._report = report
         self._root = root
         self._clone = clone or Path(__file__).resolve().parents[2]
         self._spec_bandwidth = spec_bandwidth
+        self._pin_core, self._nice = pin_core, nice
         self._created = now_utc()
         self._environment = Environment()
         self._states = [_ArmState(spec, Arm(spec.label, spec.mode)) for spec in plan.arms]
@@ -108,7 +113,9 @@ class Bench:
             interrupted, reason = True, "interrupted"
         except EngineEndedError as error:
             failed, reason = error.failed, f"the engine failed: {error.failed.reason}"
-        self._environment = finished(self._environment, self._root)
+        self._environment = placed(
+            finished(self._environment, self._root), self._pin_core, self._nice, self._driver.notices
+        )
         return BenchOutcome(self._result(reason), failed, interrupted)
 
     # --- steps --------------------------------------------------------------------
@@ -152,7 +159,8 @@ class Bench:
 
     def _take_run(self, state: _ArmState, turn: int) -> None:
         self._current = state
-        name = "warm-up" if turn == 0 else f"run {turn} of {self._plan.runs}"
+        of = f" of {self._plan.runs}" if self._plan.seconds is None else ""
+        name = "warm-up" if turn == 0 else f"run {turn}{of}"
         self._say(f"{state.spec.label}, {name}")
         started = self._driver.clock()
         state.taken.append(_Taken(turn, self._driver.decode_round(state.spec.mode)))
@@ -179,7 +187,8 @@ class Bench:
         if left is not None and self._plan.seconds is not None:
             until = self._started_ns + round(self._plan.seconds * 1e9)
             left = min(left, max(until - self._driver.clock(), 0))
-        self._report(Progress(text, self._done, turns * len(able), left))
+        total = turns * len(able) if self._plan.seconds is None else None
+        self._report(Progress(text, self._done, total, left))
 
     # --- the result ---------------------------------------------------------------
 

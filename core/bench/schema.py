@@ -132,7 +132,11 @@ class Arm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
 
 
 class Environment(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What else may matter for repeating the measurement; the rest is in host, gpu and engine."""
+    """What else may matter for repeating the measurement; the rest is in host, gpu and engine.
+
+    `pin_core` and `nice` are those of the decode thread: None where the kernel decided, or where
+    it refused what was asked (then with the reason).
+    """
 
     idlegap: str | None = None
     revision: str | None = None
@@ -140,6 +144,8 @@ class Environment(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
     cpu_max_mhz: float | None = None
     load_before: float | None = None
     load_after: float | None = None
+    pin_core: int | None = None
+    nice: int | None = None
     missing: dict[str, str] = {}
 
 

@@ -88,7 +88,7 @@ def decode(data: bytes, name: str) -> BenchResult | PublishedFigures:
         raise ResultError(f"{name}: the file is empty")
     head = _parse(data, Head, name)
     if head.kind not in _READERS:
-        raise ResultError(f"{name}: {head.kind!r} is no kind of result that idlegap writes")
+        raise ResultError(f"{name}: {head.kind!r} is no kind of result that can be compared")
     if head.schema > SCHEMA_VERSION:
         raise ResultError(
             f"{name}: written by a newer idlegap (schema {head.schema}; this one reads up to "

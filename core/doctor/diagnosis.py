@@ -75,6 +75,19 @@ GPU_FIELDS: Mapping[str, str] = {
 }
 
 
+_UNITS = {
+    "_pct": " %",
+    "_us": " us",
+    "_mhz": " MHz",
+    "_mw": " mW",
+    "_c": " C",
+    "_bits": " bits",
+    "_bytes": " bytes",
+    "_cores": " cores",
+}
+"""By how the field's name ends."""
+
+
 def diagnose(software: Software, sensors: SensorReadings, engine: EngineAnswer | None) -> Diagnosis:
     """Put everything together; `engine` is None where no engine was asked."""
     possible, reason = _gpu_decode(software, engine)
@@ -208,7 +221,7 @@ def _sample(
         value: object = getattr(event, field)
         reason = event.missing.get(field)
         if value is not None and value != ():
-            yield _found(name, _shown(value))
+            yield _found(name, _shown(field, value))
         elif reason == "no quota":
             yield _found(name, "none set")
         else:
@@ -219,14 +232,19 @@ def _reading(name: str, reason: str | None) -> Finding:
     return _found(name, "read for each token") if reason is None else _absent(name, reason)
 
 
-def _shown(value: object) -> str:
-    """A raw value, short: doctor shows that a reading works, not what it means."""
+def _shown(field: str, value: object) -> str:
+    """A raw value of `field`, short: doctor shows that a reading works, not what it means."""
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return f"read for each of {len(value)}"
+    unit = next((unit for suffix, unit in _UNITS.items() if field.endswith(suffix)), "")
+    return f"{_plain(value)}{unit}"
+
+
+def _plain(value: object) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, float):
         return f"{value:.1f}"
     if isinstance(value, int):
         return f"{value:,}"
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return f"{len(value)} of them"
     return str(value)

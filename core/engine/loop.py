@@ -30,6 +30,8 @@ from core.engine.modes import Mode
 from core.engine.outbox import Outbox
 from core.engine.probe import probe_dispatch
 from core.engine.profile import WINDOW_STEPS, Profiler
+from core.engine.text import GeneratedText
+from core.engine.timing import StepTimer
 from core.engine.verify import Verifier
 from core.events import (
     EngineStage,
@@ -70,29 +72,6 @@ class Batch:
     tokens: list[Token] = field(default_factory=list)
 
 
-class GeneratedText:
-    """The text of the current round, handed out in pieces that end on whole characters."""
-
-    def __init__(self, tokenizer: Any) -> None:
-        self._tokenizer = tokenizer
-        self._ids: list[int] = []
-        self._taken = 0
-
-    def restart(self, first: int) -> None:
-        self._ids, self._taken = [first], 0
-
-    def append(self, token_id: int) -> None:
-        self._ids.append(token_id)
-
-    def take(self) -> str:
-        """The text since the last call; a character whose bytes are still incomplete waits."""
-        text: str = self._tokenizer.decode(self._ids, skip_special_tokens=True)
-        if text.endswith("\N{REPLACEMENT CHARACTER}"):
-            return ""
-        piece, self._taken = text[self._taken :], len(text)
-        return piece
-
-
 class DecodeLoop:
     """Decodes for ever, in the mode that was asked for last."""
 
@@ -130,7 +109,7 @@ class DecodeLoop:
         self._outbox = outbox
         self._commands = commands
         self._clock = clock
-        self._counters = counters
+        self._timer = StepTimer(clock, counters)
         self._prepared: set[ModeName] = set()
         self._mode: Mode = lineup.modes[first_mode]
         self._round: Round | None = None
@@ -299,13 +278,9 @@ class DecodeLoop:
     # --- tokens -----------------------------------------------------------------
 
     def _decode_token(self) -> None:
-        """One timed step, appended to the batch; the batch leaves when it is old enough."""
+        """One step; its batch leaves when it is old enough, and with the round's last token."""
         assert self._round is not None
-        token = self._timed_step()
-        if not self._batch.tokens:
-            self._batch.first = self._round.decoded
-        self._batch.tokens.append(token)
-        self._round.decoded += 1
+        token = self._step()
         if self._text is not None:
             self._text.append(int(self._mode.workload.token[0, 0]))
         if self._warm_up:
@@ -317,30 +292,15 @@ class DecodeLoop:
         if self._round.decoded >= self._new_tokens:
             self._finish_round(self._round)
 
-    def _timed_step(self) -> Token:
-        """Submit a step and wait for it. Counters are read outside the timed part."""
-        clock, counters = self._clock, self._counters
-        before = counters.read() if counters else None
-        start = clock()
-        self._mode.step()
-        dispatched = clock()
-        self._mode.workload.device.synchronize()
-        done = clock()
-        if counters is None or before is None:
-            return Token(start, dispatched, done)
-        after = counters.read()
-        waited = None
-        if after.run_delay_ns is not None and before.run_delay_ns is not None:
-            waited = after.run_delay_ns - before.run_delay_ns
-        return Token(
-            start,
-            dispatched,
-            done,
-            after.cpu_ns - before.cpu_ns,
-            waited,
-            after.preempted - before.preempted,
-            after.blocked - before.blocked,
-        )
+    def _step(self) -> Token:
+        """One timed step, appended to the batch."""
+        assert self._round is not None
+        if not self._batch.tokens:
+            self._batch.first = self._round.decoded
+        token = self._timer.step(self._mode)
+        self._batch.tokens.append(token)
+        self._round.decoded += 1
+        return token
 
     # --- measurements that interrupt decoding -------------------------------------
 
@@ -367,20 +327,13 @@ class DecodeLoop:
             self._reserve(WINDOW_STEPS)
             self._flush()
             self._say("profiling", f"{WINDOW_STEPS} steps of {self._mode.name}")
-            windows.append(self._profiler.take(self._mode.name, self._decode_profiled))
+            windows.append(self._profiler.take(self._mode.name, self._step))
             self._flush("profile")
         pause_ns = sum(window.pause_ns for window in windows)
         self._outbox.put(msgspec.structs.replace(windows[-1], pause_ns=pause_ns))
         self._profiled_ns[self._mode.name] = self._clock()
         self._warm_up = WARM_UP_TOKENS
         self._say("decoding")
-
-    def _decode_profiled(self) -> None:
-        assert self._round is not None
-        if not self._batch.tokens:
-            self._batch.first = self._round.decoded
-        self._batch.tokens.append(self._timed_step())
-        self._round.decoded += 1
 
     def _reserve(self, steps: int) -> None:
         """Begin a new round where fewer than `steps` tokens remain in this one."""

@@ -21,6 +21,7 @@ from core.events import (
     ModeEntered,
     ModeRefused,
     ModeStatus,
+    Notice,
     ProfileWindow,
     RoundFinished,
     RoundStarted,
@@ -99,6 +100,7 @@ class FakeEngine:
             they are used up all are accepted.
         fail_after: end with a failure after so many finished rounds.
         silent: never say anything.
+        notices: said once, before anything is decoded.
     """
 
     costs: Mapping[ModeName, Cost] = field(default_factory=lambda: H200)
@@ -111,6 +113,7 @@ class FakeEngine:
     peak_memory_bytes: int | None = 3_210_000_000
     fail_after: int | None = None
     silent: bool = False
+    notices: tuple[str, ...] = ()
     lose_tokens_of_round: int | None = None
     in_process: bool = False
 
@@ -141,6 +144,8 @@ class FakeEngine:
         self._say(replace_struct(self.ready, t_ns=self._pass(1), modes=modes))
         missing = {} if self.copy_bytes_per_s else {"copy_bytes_per_s": "needs CUDA"}
         self._say(Bandwidth(self._pass(1), self.copy_bytes_per_s, None, missing=missing))
+        for text in self.notices:
+            self._say(Notice(self._pass(1), text))
         self._enter(self._mode)
         self._ended = False
 

@@ -3,7 +3,8 @@
 import subprocess
 from pathlib import Path
 
-from core.bench.environment import finished, now_utc, read_environment
+from core.bench.environment import finished, now_utc, placed, read_environment
+from core.bench.schema import Environment
 
 
 def write(path: Path, text: str) -> None:
@@ -58,6 +59,16 @@ def test_a_broken_clone_is_a_reason_not_an_error(tmp_path: Path) -> None:
     found = read_environment(tmp_path, tmp_path)
     assert found.revision is None
     assert found.missing["revision"].startswith("git failed")
+
+
+def test_where_the_decode_thread_ran_is_what_was_asked_for_unless_it_was_refused() -> None:
+    before = Environment(missing={"governor": "no cpufreq here"})
+    assert placed(before, None, None, ["--nicety: no option"]) == before
+    assert placed(before, 3, 5, []) == Environment(pin_core=3, nice=5, missing=before.missing)
+    refusals = ["--pin 3: refused (Invalid argument)", "--nice -5: refused (Permission denied)"]
+    refused = placed(before, 3, -5, refusals)
+    assert (refused.pin_core, refused.nice) == (None, None)
+    assert refused.missing == {**before.missing, "pin_core": refusals[0], "nice": refusals[1]}
 
 
 def test_the_time_of_day_is_utc() -> None:

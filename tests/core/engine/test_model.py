@@ -6,8 +6,8 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from core.engine.errors import UnsupportedError
-from core.engine.loop import GeneratedText
 from core.engine.model import LoadedModel, load_model, make_prompt, synthetic_config
+from core.engine.text import GeneratedText
 from core.settings import SYNTHETIC_DEFAULT
 
 

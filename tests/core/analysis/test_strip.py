@@ -1,0 +1,54 @@
+"""The strip's buckets: every counted token in exactly one, whenever frames look."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.analysis.strip import KEPT_BUCKETS, StripHistory
+from core.events import Token
+from core.snapshot import STRIP_BUCKET_NS
+
+BUCKET = STRIP_BUCKET_NS
+
+
+def token(done_ns, wall_ns=1):
+    return Token(done_ns - wall_ns, done_ns, done_ns)
+
+
+def test_a_bucket_holds_median_maximum_and_slow_tokens():
+    strip = StripHistory()
+    strip.add("graph", tuple(token(BUCKET + 10, wall) for wall in (2, 9, 4)), slow_above_ns=8)
+    assert strip.columns(BUCKET + 20) == ()
+    (column,) = strip.columns(2 * BUCKET)
+    assert (column.bucket, column.mode) == (1, "graph")
+    assert (column.median_ns, column.max_ns, column.tokens, column.slow) == (4, 9, 3, 1)
+
+
+def test_of_several_marks_in_one_bucket_the_last_stays():
+    strip = StripHistory()
+    strip.mark(5, "eager")
+    strip.mark(6, "graph")
+    strip.mark(BUCKET, "paused")
+    assert [(m.bucket, m.label) for m in strip.marks()] == [(0, "graph"), (1, "paused")]
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, BUCKET), st.booleans()), min_size=1, max_size=200),
+)
+def test_every_token_is_in_one_bucket_however_often_frames_look(steps):
+    strip, now_ns = StripHistory(), 0
+    for gap_ns, look in steps:
+        now_ns += gap_ns
+        strip.add("eager", (token(now_ns),), None)
+        if look:
+            strip.columns(now_ns + 3 * BUCKET)
+    columns = strip.columns(now_ns + 2 * BUCKET)
+    assert sum(column.tokens for column in columns) == len(steps)
+    buckets = [column.bucket for column in columns]
+    assert buckets == sorted(set(buckets))
+
+
+def test_memory_is_bounded_to_the_kept_buckets_and_the_open_one():
+    strip = StripHistory()
+    for bucket in range(2 * KEPT_BUCKETS):
+        strip.add("eager", (token(bucket * BUCKET + 1),), None)
+    assert len(strip.columns(2 * KEPT_BUCKETS * BUCKET)) == KEPT_BUCKETS + 1

@@ -1,0 +1,244 @@
+"""The session: events in, snapshots out, over a fake source and fake sensors."""
+
+from collections import deque
+
+import pytest
+
+from core.commands import SetMode
+from core.events import (
+    Bandwidth,
+    CpuSample,
+    EngineFailed,
+    EngineReady,
+    EngineStage,
+    GpuInfo,
+    ModeEntered,
+    ModeRefused,
+    ModeStatus,
+    ProfileWindow,
+    RoundStarted,
+    TextPiece,
+    Token,
+    TokenBatch,
+)
+from core.session import Session
+
+MS = 1_000_000
+SECOND = 1_000 * MS
+
+
+class FakeSource:
+    in_process = False
+
+    def __init__(self):
+        self.said, self.sent, self.restarts, self.closed = deque(), [], 0, False
+
+    def start(self):
+        self.said.append(EngineStage(0, "importing", "torch"))
+
+    def poll(self):
+        taken, self.said = list(self.said), deque()
+        return taken
+
+    def send(self, command):
+        self.sent.append(command)
+
+    def restart(self):
+        self.restarts += 1
+
+    def close(self):
+        self.closed = True
+        self.said.append(EngineStage(9 * SECOND, "stopped"))
+
+
+class FakeSensors:
+    def __init__(self):
+        self.running, self.watched = False, None
+
+    def start(self):
+        self.running = True
+
+    def watch_engine(self, pid, tid, device_uuid):
+        self.watched = (pid, tid, device_uuid)
+
+    def stop(self):
+        self.running = False
+
+
+READY = EngineReady(
+    1,
+    pid=10,
+    tid=11,
+    model="synthetic:qwen2.5-1.5b",
+    shape="28 layers",
+    random_weights=True,
+    dtype="float16",
+    attention="sdpa",
+    device="cuda:0",
+    device_name="NVIDIA H200",
+    device_uuid="abc",
+    weight_bytes=3_000_000_000,
+    parameters=1_500_000_000,
+    prompt_tokens=512,
+    new_tokens=255,
+    cache_len=767,
+    batch=2,
+    modes=(ModeStatus("eager-static"), ModeStatus("graph"), ModeStatus("fused", "needs triton")),
+    torch="2.11.0",
+    transformers="5.17.0",
+    python="3.12.3",
+)
+
+
+def batch(mode, wall_ms, count=4, at_ns=SECOND, excluded=None):
+    wall = round(wall_ms * MS)
+    made = tuple(
+        Token(at_ns + i * wall, at_ns + i * wall + wall // 2, at_ns + (i + 1) * wall) for i in range(count)
+    )
+    return TokenBatch(made[-1].done_ns, mode, 1, 0, made, excluded)
+
+
+@pytest.fixture
+def source():
+    return FakeSource()
+
+
+@pytest.fixture
+def session(source):
+    return Session(source, clock=lambda: 0)
+
+
+def shown(session, *events, now_ns=5 * SECOND):
+    session._source.said.extend(events)
+    return session.snapshot(now_ns)
+
+
+def test_before_anything_is_known_the_snapshot_says_so(session):
+    snapshot = session.snapshot(0)
+    assert snapshot.stage.stage == "starting"
+    assert snapshot.mode is None
+    assert snapshot.rate is None
+    assert not any(view.visited for view in snapshot.modes)
+    assert snapshot.sentence
+
+
+def test_a_stage_keeps_its_beginning_while_only_its_progress_changes(session):
+    shown(session, EngineStage(5, "downloading", "0.1 of 3 GB", 0.03))
+    snapshot = shown(session, EngineStage(9, "downloading", "1.5 of 3 GB", 0.5))
+    assert (snapshot.stage.since_ns, snapshot.stage.fraction) == (5, 0.5)
+
+
+def test_modes_carry_their_figures_and_the_speed_up_against_the_baseline(session):
+    snapshot = shown(
+        session,
+        READY,
+        ModeEntered(2, "eager-static"),
+        RoundStarted(3, 1, "eager-static", 30 * MS, 512),
+        batch("eager-static", 24),
+        ModeEntered(4, "graph"),
+        batch("graph", 4, at_ns=2 * SECOND),
+    )
+    eager, graph, fused = (snapshot.mode_view(name) for name in ("eager-static", "graph", "fused"))
+    assert (eager.wall_ns, eager.prefill_ns, eager.current) == (24 * MS, 30 * MS, False)
+    assert (graph.wall_ns, graph.dispatch_ns, graph.wait_ns, graph.current) == (4 * MS, 2 * MS, 2 * MS, True)
+    assert graph.speedup == 6.0
+    assert fused.reason == "needs triton"
+    assert snapshot.rate.tok_per_s == pytest.approx(2 * 250)
+    assert [mark.label for mark in snapshot.strip.marks] == ["graph"]
+
+
+def test_excluded_tokens_are_counted_and_enter_no_figure(session):
+    snapshot = shown(
+        session, READY, batch("graph", 99, excluded="warm-up"), batch("graph", 50, excluded="profile")
+    )
+    assert snapshot.excluded == 8
+    assert snapshot.rate is None
+    assert snapshot.strip.columns == ()
+
+
+def test_a_profile_window_splits_the_token_and_bandwidth_gives_the_bound(session):
+    window = ProfileWindow(
+        7, mode="graph", steps=4, accepted=True, busy_ns=3 * MS, kernels=1429, device_gap_ns=MS // 2
+    )
+    snapshot = shown(session, READY, batch("graph", 4), window, Bandwidth(8, 3e12, 3e12))
+    split = snapshot.mode_view("graph").split
+    assert (split.bound_ns, split.other_ns, split.device_gap_ns, split.host_gap_ns) == (
+        MS,
+        2 * MS,
+        MS // 2,
+        MS // 2,
+    )
+    assert (snapshot.strip.busy_ns, snapshot.strip.bound_ns) == (3 * MS, MS)
+
+
+def test_a_rejected_window_gives_no_split_but_its_reason(session):
+    window = ProfileWindow(7, mode="graph", steps=4, accepted=False, reason="lost records")
+    snapshot = shown(session, READY, batch("graph", 4), window, now_ns=SECOND)
+    view = snapshot.mode_view("graph")
+    assert (view.split, view.split_reason) == (None, "lost records")
+    assert "lost records" in snapshot.notice
+
+
+def test_mbu_against_both_bandwidths_and_the_users_own_figure_first(source):
+    info = GpuInfo(1, "H200", None, bus_width_bits=6016, max_memory_mhz=3201)
+    session = Session(source, clock=lambda: 0, spec_bytes_per_s=6e12)
+    ceiling = shown(session, READY, info, batch("graph", 4), Bandwidth(8, 3e12, 3e12)).ceiling
+    assert ceiling.spec_source == "--spec-bandwidth"
+    assert ceiling.mbu_spec == pytest.approx(3e9 / 0.004 / 6e12)
+    assert ceiling.mbu_measured == pytest.approx(3e9 / 0.004 / 3e12)
+
+
+def test_a_refusal_is_a_notice_for_a_while_and_stays_the_modes_reason(session):
+    snapshot = shown(session, READY, ModeRefused(SECOND, "graph", "capture failed"), now_ns=2 * SECOND)
+    assert snapshot.notice == "graph: capture failed"
+    later = session.snapshot(60 * SECOND)
+    assert later.notice == ""
+    assert later.mode_view("graph").reason == "capture failed"
+
+
+def test_another_shape_forgets_the_figures_of_the_old_one(session):
+    shown(session, READY, batch("graph", 4))
+    snapshot = shown(session, READY)
+    assert not any(view.visited for view in snapshot.modes)
+
+
+def test_text_grows_within_a_round_and_starts_anew_with_the_next(session):
+    assert shown(session, TextPiece(1, "The", True), TextPiece(2, " GPU")).text == "The GPU"
+    assert shown(session, TextPiece(3, "Host", True)).text == "Host"
+
+
+def test_a_failed_engine_is_shown_and_a_restart_keeps_the_machine(session, source):
+    cpu = CpuSample(1, core_pct=(5.0,))
+    snapshot = shown(session, READY, cpu, batch("graph", 4), EngineFailed(6, "signal 9"))
+    assert snapshot.failed.reason == "signal 9"
+    assert snapshot.stage.stage == "failed"
+    session.restart()
+    snapshot = session.snapshot(7)
+    assert source.restarts == 1
+    assert snapshot.failed is None
+    assert snapshot.engine is None
+    assert snapshot.cpu == cpu
+
+
+def test_sensors_start_watch_the_engine_and_stop_and_listeners_hear_everything(source):
+    sensors, sensed, heard = FakeSensors(), deque(), []
+    session = Session(
+        source, sensors=sensors, sensor_events=sensed, listeners=[heard.append], clock=lambda: 0
+    )
+    session.start()
+    assert sensors.running
+    sensed.append(CpuSample(2, core_pct=(1.0,)))
+    source.said.append(READY)
+    session.pump()
+    assert sensors.watched == (10, 11, "abc")
+    session.send(SetMode("graph"))
+    assert source.sent == [SetMode("graph")]
+    session.close()
+    assert source.closed
+    assert not sensors.running
+    assert [type(event).__name__ for event in heard] == [
+        "EngineStage",
+        "EngineReady",
+        "CpuSample",
+        "EngineStage",
+    ]

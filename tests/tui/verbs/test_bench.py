@@ -1,0 +1,245 @@
+"""`bench`: what it prints and writes, how it ends, and what it refuses."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from core.analysis.bench_text import bench_text
+from core.bench.schema import BenchResult
+from core.bench.store import decode, read
+from core.recording import survey
+from core.settings import Settings
+from tests.core.bench.fake_engine import H200, FakeEngine
+from tests.tui.verbs.connecting import Connected, UnableEngine, UnstartableEngine, never, signalled
+from tui import cli
+from tui.exit_codes import ExitCode
+from tui.verbs.base import UsageError
+from tui.verbs.bench import BenchOptions, bench, options_from
+from tui.verbs.output import STDOUT
+from tui.verbs.stopping import StopSignals
+
+ROOT = Path(cli.__file__).resolve().parent.parent
+TWO = Settings(modes=("eager-static", "graph"))
+
+
+def result_in(path: Path) -> BenchResult:
+    result = read(path)
+    assert isinstance(result, BenchResult)
+    return result
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_the_table_is_as_wide_as_the_terminal_and_the_file_holds_what_it_was_made_of(
+    columns: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    path = tmp_path / "a.json"
+    assert bench(BenchOptions(TWO, 3, path), Connected(FakeEngine())) == ExitCode.DONE
+    out, err = capsys.readouterr()
+    result = result_in(path)
+    assert result.complete
+    assert [len(arm.counted) for arm in result.arms] == [3, 3]
+    assert out == bench_text(result, columns)
+    assert err.endswith(f"idlegap: written to {path}\n")
+
+
+def test_json_to_stdout_is_one_document_and_nothing_else(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert bench(BenchOptions(TWO, 2, STDOUT), Connected(FakeEngine())) == ExitCode.DONE
+    out, err = capsysbinary.readouterr()
+    result = decode(out, "stdout")
+    assert isinstance(result, BenchResult)
+    assert [arm.label for arm in result.arms] == ["eager-static", "graph"]
+    assert out.count(b"\n") == 1
+    assert b"written" not in err
+
+
+def test_progress_with_the_time_left_goes_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    bench(BenchOptions(TWO, 2), Connected(FakeEngine()))
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[:2] == ["0/6  starting the engine", "  importing"]
+    assert "0/6  eager-static, warm-up" in lines
+    assert lines[-1] == "5/6  graph, run 2 of 2, about 1 s left"
+
+
+def test_the_engine_gets_the_workload_and_all_modes() -> None:
+    connected = Connected(FakeEngine())
+    settings = Settings(modes=("graph",), new_tokens=40, pin_core=0, nice=5)
+    bench(BenchOptions(settings, 1), connected)
+    assert connected.settings == Settings(new_tokens=40, pin_core=0, nice=5, profile_every_ns=None)
+    assert connected.engine.closed
+
+
+def test_where_the_decode_thread_ran_is_in_the_result_and_its_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.json"
+    settings = Settings(modes=("eager-static",), pin_core=3, nice=5)
+    bench(BenchOptions(settings, 1, path), Connected(FakeEngine()))
+    environment = result_in(path).environment
+    assert (environment.pin_core, environment.nice) == (3, 5)
+    assert "decode thread on core 3 alone, nice 5" in capsys.readouterr().out.replace("\n", " ")
+
+
+def test_a_refused_nice_value_is_said_at_once_and_never_recorded_as_done(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, refusal = tmp_path / "a.json", "--nice -5: refused (Permission denied)"
+    settings = Settings(modes=("eager-static",), pin_core=3, nice=-5)
+    bench(BenchOptions(settings, 1, path), Connected(FakeEngine(notices=(refusal,))))
+    environment = result_in(path).environment
+    assert (environment.pin_core, environment.nice) == (3, None)
+    assert environment.missing["nice"] == refusal
+    out, err = capsys.readouterr()
+    assert refusal in err.splitlines()
+    assert "nice" not in out
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_a_signal_keeps_what_was_measured_so_far(
+    number: int, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, before = tmp_path / "a.json", signal.getsignal(number)
+    # The second one comes from a user who has lost patience; it must not cost the result.
+    engine = signalled(number, number, rounds=5)
+    assert bench(BenchOptions(TWO, 50, path), Connected(engine)) == code
+    result = result_in(path)
+    assert (result.complete, result.reason) == (False, "interrupted")
+    assert sum(len(arm.counted) for arm in result.arms) >= 1
+    assert "INCOMPLETE (interrupted)" in capsys.readouterr().out
+    assert engine.closed
+    assert signal.getsignal(number) == before
+
+
+def test_interrupted_before_the_engine_is_up_there_is_nothing_to_print(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.json"
+    assert bench(BenchOptions(TWO, 5, path), Connected(signalled(signal.SIGTERM, rounds=0))) == 143
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.endswith("idlegap: interrupted before anything was measured\n")
+    assert not path.exists()
+
+
+def test_a_signal_that_was_ignored_before_stays_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with StopSignals() as stop:
+            signal.raise_signal(signal.SIGHUP)
+            assert not stop()
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_an_engine_that_fails_leaves_what_was_measured_and_exit_4(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.json"
+    assert bench(BenchOptions(TWO, 5, path), Connected(FakeEngine(fail_after=6))) == ExitCode.ENGINE_FAILED
+    assert result_in(path).reason == "the engine failed: OutOfMemoryError: no room"
+    out, err = capsys.readouterr()
+    assert "INCOMPLETE (the engine failed: OutOfMemoryError: no room)" in out.replace("\n", " ")
+    assert "idlegap: the engine failed: OutOfMemoryError: no room\n  ...\n" in err
+
+
+def test_a_machine_that_cannot_says_what_would_help_and_exits_3(capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench(BenchOptions(TWO, 5, STDOUT), Connected(UnableEngine())) == ExitCode.UNSUPPORTED
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.endswith("idlegap: not possible here: --device cuda: torch finds no usable GPU\n  use a GPU\n")
+
+
+def test_modes_that_all_refuse_are_exit_3(capsys: pytest.CaptureFixture[str]) -> None:
+    engine = FakeEngine({"eager-static": H200["eager-static"]})
+    settings = Settings(modes=("graph", "compiled"))
+    assert bench(BenchOptions(settings, 5), Connected(engine)) == ExitCode.UNSUPPORTED
+    assert "graph  not run: needs CUDA\n" in capsys.readouterr().out
+
+
+def test_an_engine_that_cannot_be_started_is_exit_4(capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench(BenchOptions(TWO, 5), Connected(UnstartableEngine())) == ExitCode.ENGINE_FAILED
+    assert "cannot be started: [Errno 13] Permission denied: '/var/log/engine.log'" in capsys.readouterr().err
+
+
+def test_a_folder_that_vanishes_meanwhile_costs_the_file_not_the_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(UsageError, match="cannot be written: No such file"):
+        bench(BenchOptions(TWO, 1, tmp_path / "gone" / "a.json"), Connected(FakeEngine()))
+    assert "tokens/s" in capsys.readouterr().out
+
+
+def test_everything_can_be_recorded_for_replay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.jsonl.gz"
+    assert bench(BenchOptions(TWO, 1, record=path), Connected(FakeEngine())) == ExitCode.DONE
+    assert survey(path).ending.reason == "stopped"
+    assert f"idlegap: recorded in {path}\n" in capsys.readouterr().err
+    with pytest.raises(UsageError, match=r"--record .*exists already"):
+        bench(BenchOptions(TWO, 1, record=path), never)
+
+
+def test_the_options_reach_the_plan(tmp_path: Path) -> None:
+    line = f"bench --modes eager,eager --runs 7 --json {tmp_path}/a.json --record {tmp_path}/a.jsonl"
+    assert options_from(cli.parse(line.split())) == BenchOptions(
+        Settings(modes=("eager", "eager")), 7, tmp_path / "a.json", tmp_path / "a.jsonl"
+    )
+    assert options_from(cli.parse(["bench", "--json", "-"])) == BenchOptions(Settings(), 5, STDOUT)
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ("--runs 0", ["--runs 0", "at least 1"]),
+        ("--runs many", ["--runs", "many"]),
+        ("--mode graph", ["--mode graph"]),
+        ("--modes eager,turbo", ["--modes eager,turbo", "fused-graph"]),
+        ("--json /nowhere/a.json", ["--json /nowhere/a.json", "no folder /nowhere"]),
+        ("--json /", ["--json /", "names no file"]),
+        ("--pin one", ["--pin", "one"]),
+        ("--pin -1", ["--pin -1", "from 0"]),
+        ("--pin 99999", ["--pin 99999", "cores that this process may use"]),
+        ("--nice 20", ["--nice 20", "-20 to 19"]),
+        ("--nice -21", ["--nice -21"]),
+        ("--nice high", ["--nice", "high"]),
+    ],
+)
+def test_what_cannot_work_is_one_clear_line(
+    line: str, named: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["bench", *line.split()]) == ExitCode.USAGE
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("idlegap: ")
+    assert err.count("\n") == 1
+    for name in named:
+        assert name in err
+
+
+def test_a_real_bench_that_is_terminated_leaves_one_readable_document() -> None:
+    line = "bench --model synthetic:tiny --device cpu --modes eager-static --prompt-tokens 8 --new-tokens 8"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tui", *line.split(), "--runs", "100000", "--json", "-"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    with process:
+        assert process.stderr is not None
+        assert process.stdout is not None
+        # It has measured two runs: now it is asked to end.
+        seen = next(line for line in process.stderr if b"run 3 of" in line)
+        assert seen
+        process.terminate()
+        out = process.stdout.read()
+        process.stderr.read()
+    assert process.returncode == 143
+    result = decode(out, "stdout")
+    assert isinstance(result, BenchResult)
+    assert (result.complete, result.reason) == (False, "interrupted")
+    assert len(result.arms[0].counted) >= 2

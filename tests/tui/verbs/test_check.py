@@ -1,0 +1,111 @@
+"""`check`: the card, its exit codes and its document."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from core.bench.check import CHECK_NEW_TOKENS, CheckResult, check_text
+from core.bench.store import CHECK, Envelope, read
+from core.settings import Settings
+from tests.core.bench.fake_engine import H200, READY, FakeEngine, cheaper, replace_struct
+from tests.tui.verbs.connecting import Connected, signalled
+from tui import cli
+from tui.exit_codes import ExitCode
+from tui.verbs.check import CheckOptions, check, options_from
+from tui.verbs.output import STDOUT
+
+SECONDS = 60.0
+
+
+def engine(eager: float = 1.0) -> FakeEngine:
+    """An engine whose eager decode takes `eager` times as long as on a real H200's noisy host."""
+    return FakeEngine(
+        {"eager-static": cheaper(H200["eager-static"], eager), "graph": H200["graph"]},
+        delay_ns=lambda random: 0,
+    )
+
+
+def options(json: Path | None = None) -> CheckOptions:
+    return CheckOptions(Settings(new_tokens=CHECK_NEW_TOKENS), SECONDS, json)
+
+
+def document(data: bytes) -> CheckResult:
+    envelope = msgspec.json.decode(data, type=Envelope)
+    assert envelope.kind == CHECK
+    return msgspec.json.decode(envelope.result, type=CheckResult)
+
+
+def test_a_good_machine_is_exit_0_and_the_card_is_that_of_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.json"
+    connected = Connected(engine(eager=0.3))
+    assert check(options(path), connected) == ExitCode.DONE
+    out, err = capsys.readouterr()
+    assert out == check_text(document(path.read_bytes()))
+    assert out.startswith("idlegap check: GOOD for decoding")
+    assert max(map(len, out.splitlines())) <= 80
+    assert err.endswith(f"idlegap: written to {path}\n")
+    assert read(path) == document(path.read_bytes()).bench
+    assert connected.settings == Settings(new_tokens=CHECK_NEW_TOKENS, profile_every_ns=None)
+
+
+def test_a_machine_with_a_slow_host_is_exit_1(capsys: pytest.CaptureFixture[str]) -> None:
+    assert check(options(), Connected(engine(eager=3.0))) == ExitCode.NEGATIVE
+    out = capsys.readouterr().out
+    assert out.startswith("idlegap check: NOT GOOD for decoding")
+    assert "\nBAD " in out
+
+
+def test_without_a_gpu_the_card_says_so_and_it_is_exit_3(capsys: pytest.CaptureFixture[str]) -> None:
+    cpu = FakeEngine(
+        {"eager-static": H200["eager-static"]}, replace_struct(READY, device="cpu", device_name="CPU")
+    )
+    assert check(options(), Connected(cpu)) == ExitCode.UNSUPPORTED
+    assert capsys.readouterr().out.startswith("idlegap check: NO GPU: nothing to judge")
+
+
+def test_json_to_stdout_is_one_document_and_nothing_else(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    check(options(STDOUT), Connected(engine()))
+    out, _ = capsysbinary.readouterr()
+    assert out.count(b"\n") == 1
+    assert document(out).bench.complete
+
+
+def test_no_count_of_runs_is_promised_where_time_decides(capsys: pytest.CaptureFixture[str]) -> None:
+    check(options(), Connected(engine()))
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "starting the engine"
+    assert any(line.startswith("graph, run 2, about ") for line in lines)
+    assert not any("/" in line or " of " in line for line in lines)
+
+
+def test_an_interrupted_check_shows_what_it_has_and_gives_no_verdict_as_exit_code(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for rounds in (1, 5):
+        assert check(options(), Connected(signalled(15, rounds=rounds))) == 143
+        assert "INCOMPLETE: interrupted" in capsys.readouterr().out
+
+
+def test_an_engine_that_fails_is_exit_4_whatever_the_card_says(capsys: pytest.CaptureFixture[str]) -> None:
+    assert check(options(), Connected(FakeEngine(fail_after=5))) == ExitCode.ENGINE_FAILED
+    out, err = capsys.readouterr()
+    assert "INCOMPLETE: the engine failed" in out
+    assert "idlegap: the engine failed: OutOfMemoryError" in err
+
+
+def test_the_options() -> None:
+    found = options_from(cli.parse(["check", "--seconds", "20", "--device", "cuda:1", "--json", "-"]))
+    assert found == CheckOptions(Settings(device="cuda:1", new_tokens=CHECK_NEW_TOKENS), 20.0, STDOUT)
+    assert options_from(cli.parse(["check"])) == options()
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf", "soon"])
+def test_seconds_that_cannot_be_are_one_clear_line(seconds: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["check", "--seconds", seconds]) == ExitCode.USAGE
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "--seconds" in err
+    assert seconds in err

@@ -1,0 +1,150 @@
+"""`compare`: the table of the example results, what it says of files, and what it refuses."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from core.bench.store import BENCH, encode, write
+from tests.core.bench.results import arm, bench
+from tui import cli
+from tui.exit_codes import ExitCode
+
+ROOT = Path(cli.__file__).resolve().parent.parent
+EXAMPLES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs/examples").glob("*.json"))
+
+TABLE = """\
+               host            GB/s GB/s eager graph         GPU us per
+   GPU         CPU             spec copy tok/s tok/s    MBU idle launch limit
+1* RTX 3070    Ryzen 7 3700X    448  403  59.8   n/a 41.2 % 41 %    n/a  both
+2* RTX 3070 Ti Xeon E5-2680 v4  608  n/a  30.6   n/a 15.5 %  n/a    n/a host?
+3* RTX 4060 Ti Core i7-11700    288  n/a  70.1   n/a 75.2 %  n/a    n/a  GPU?
+"""
+FILES = """\
+
+files:
+ 1  docs/examples/article-rtx-3070.json: published figures
+ 2  docs/examples/article-rtx-3070-ti.json: published figures
+ 3  docs/examples/article-rtx-4060-ti.json: published figures
+"""
+
+
+@pytest.fixture(autouse=True)
+def _from_the_clone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def test_the_examples_of_the_documentation(capsys: pytest.CaptureFixture[str]) -> None:
+    first, *rest = sorted(EXAMPLES, key=len)
+    assert cli.main(["compare", first, *sorted(rest)]) == ExitCode.DONE
+    out, err = capsys.readouterr()
+    assert out.startswith(TABLE)
+    assert out.endswith(FILES)
+    assert "RTX 3070 Ti has 2.11x the bandwidth of RTX 4060 Ti" in out
+    assert "GB/s specified" in out
+    assert max(map(len, out.splitlines())) <= 80
+    assert err == ""
+
+
+def test_a_wider_terminal_is_used(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "110")
+    cli.main(["compare", *EXAMPLES])
+    assert 80 < max(map(len, capsys.readouterr().out.splitlines())) <= 110
+
+
+def test_measured_results_say_when_they_were_taken_and_whether_to_the_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole, part = tmp_path / "whole.json", tmp_path / "part.json"
+    write(whole, BENCH, bench())
+    write(part, BENCH, bench(complete=False, reason="interrupted"))
+    assert cli.main(["compare", str(whole), str(part)]) == ExitCode.DONE
+    assert capsys.readouterr().out.endswith(
+        "\nfiles:\n"
+        f" 1  {whole}: 2026-11-29T12:00:00+00:00\n"
+        f" 2  {part}: 2026-11-29T12:00:00+00:00, INCOMPLETE (interrupted)\n"
+    )
+
+
+def test_every_bad_file_gets_one_line_and_nothing_is_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = encode(BENCH, bench(arm("graph")))
+    contents = {
+        "cut.json": (good[:500], "cut short"),
+        "edited.json": (good.replace(b'"batch":1', b'"batch":2'), "edited"),
+        "newer.json": (good.replace(b'"schema":1', b'"schema":99'), "newer idlegap"),
+        "empty.json": (b"", "empty"),
+        "song.txt": (b"la la la", "not JSON"),
+        "doctor.json": (good.replace(b"idlegap-bench", b"idlegap-doctor"), "no kind of result"),
+    }
+    for name, (data, _) in contents.items():
+        (tmp_path / name).write_bytes(data)
+    paths = [str(tmp_path / name) for name in contents] + [str(tmp_path / "nowhere.json")]
+    assert cli.main(["compare", EXAMPLES[0], *paths]) == ExitCode.USAGE
+    out, err = capsys.readouterr()
+    assert out == ""
+    lines = err.splitlines()
+    assert [line.split(": ")[:2] for line in lines] == [["idlegap", path] for path in paths]
+    for line, (_, what) in zip(lines, contents.values(), strict=False):
+        assert what in line
+    assert lines[-1].endswith("cannot be read: No such file or directory")
+
+
+def test_the_plot_is_an_svg_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "plot.svg"
+    assert cli.main(["compare", *EXAMPLES, "--svg", str(path)]) == ExitCode.DONE
+    assert capsys.readouterr().out.startswith("  ")
+    text = path.read_text()
+    assert "<svg" in text
+    assert "RTX 4060 Ti" in text
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ([], "RESULT.json"),
+        ([*EXAMPLES, "--svg", "/nowhere/a.svg"], "no folder /nowhere"),
+        ([*EXAMPLES, "--svg", "docs"], "--svg docs: names no file"),
+    ],
+)
+def test_what_cannot_work_is_one_clear_line(
+    line: list[str], named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["compare", *line]) == ExitCode.USAGE
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert named in err
+
+
+def compare_into(stdout: int) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "tui", "compare", *EXAMPLES],
+        cwd=ROOT,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_a_reader_that_has_gone_is_no_error() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        run = compare_into(writing)
+    finally:
+        os.close(writing)
+    assert (run.returncode, run.stderr) == (0, "")
+
+
+def test_a_full_disk_is_one_clear_line() -> None:
+    with Path("/dev/full").open("w") as full:
+        run = compare_into(full.fileno())
+    assert (run.returncode, run.stderr) == (2, "idlegap: stdout cannot be written: No space left on device\n")

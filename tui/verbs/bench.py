@@ -1,0 +1,90 @@
+"""The verb `bench`: the controlled experiment, without a screen."""
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tui.exit_codes import ExitCode
+from tui.verbs.base import UsageError
+from tui.verbs.output import add_json, deliver, target_file, text_width
+from tui.verbs.workload import add_workload, settings_from
+
+if TYPE_CHECKING:
+    from core.settings import Settings
+    from tui.verbs.measuring import Connect
+
+NAME = "bench"
+HELP = "measure all modes in turns: the table, the speed-ups with their intervals, and what follows"
+
+
+@dataclass(frozen=True, slots=True)
+class BenchOptions:
+    """What `bench` was asked for. `json` and `record` are None where nobody wants them."""
+
+    settings: "Settings"
+    runs: int
+    json: Path | None = None
+    record: Path | None = None
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `bench`."""
+    add_workload(parser, measured=True)
+    how = parser.add_argument_group("how to measure")
+    how.add_argument(
+        "--runs", type=int, metavar="N", help="counted runs of each mode, after a warm-up (default 5)"
+    )
+    add_json(how, "all raw samples")
+    how.add_argument("--record", metavar="FILE", help="record everything for replay (gzip if it ends in .gz)")
+
+
+def options_from(arguments: argparse.Namespace) -> BenchOptions:
+    """The options, checked.
+
+    Raises:
+        UsageError: for what cannot work.
+    """
+    from core.bench.plan import DEFAULT_RUNS
+
+    runs = DEFAULT_RUNS if arguments.runs is None else arguments.runs
+    if runs < 1:
+        raise UsageError(f"--runs {runs}: must be at least 1")
+    return BenchOptions(
+        settings_from(arguments),
+        runs,
+        target_file("--json", arguments.json),
+        Path(arguments.record) if arguments.record else None,
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Measure and print; the exit code.
+
+    Raises:
+        UsageError: for options that cannot work, or a result that cannot be written.
+    """
+    options = options_from(arguments)
+    from tui.verbs.measuring import connect
+
+    return bench(options, connect)
+
+
+def bench(options: BenchOptions, connect: "Connect") -> int:
+    """`run` over the engine that `connect` gives."""
+    from core.analysis.bench_text import bench_text
+    from core.bench.plan import BenchPlan, arms_for
+    from core.bench.store import BENCH
+    from tui.verbs.measuring import exit_code, take
+    from tui.verbs.stopping import StopSignals
+
+    plan = BenchPlan(arms_for(options.settings.modes), runs=options.runs)
+    with StopSignals() as stop:
+        outcome = take(options.settings, plan, connect, stop, options.record)
+        result = outcome.result
+        if result is not None:
+            deliver(BENCH, result, bench_text(result, text_width()), options.json)
+    code = exit_code(outcome, stop)
+    if code == ExitCode.DONE and result is not None and all(arm.refused for arm in result.arms):
+        return ExitCode.UNSUPPORTED
+    return code

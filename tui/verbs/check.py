@@ -1,0 +1,85 @@
+"""The verb `check`: is this machine any good?"""
+
+import argparse
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tui.exit_codes import ExitCode
+from tui.verbs.base import UsageError
+from tui.verbs.output import add_json, deliver, target_file
+from tui.verbs.workload import add_machine, settings_from
+
+if TYPE_CHECKING:
+    from core.settings import Settings
+    from tui.verbs.measuring import Connect
+
+NAME = "check"
+HELP = "say within a minute whether this machine is any good for decoding"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOptions:
+    """What `check` was asked for. `json` is None where nobody wants it."""
+
+    settings: "Settings"
+    seconds: float
+    json: Path | None = None
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `check`."""
+    add_machine(parser)
+    how = parser.add_argument_group("how to measure")
+    how.add_argument("--seconds", type=float, metavar="S", help="how long it may take, roughly (default 60)")
+    add_json(how, "the card with all raw samples")
+
+
+def options_from(arguments: argparse.Namespace) -> CheckOptions:
+    """The options, checked.
+
+    Raises:
+        UsageError: for what cannot work.
+    """
+    import msgspec
+
+    from core.bench.check import CHECK_NEW_TOKENS, CHECK_SECONDS
+
+    seconds = CHECK_SECONDS if arguments.seconds is None else arguments.seconds
+    if not (seconds > 0 and math.isfinite(seconds)):
+        raise UsageError(f"--seconds {seconds:g}: must be above 0")
+    settings = msgspec.structs.replace(settings_from(arguments), new_tokens=CHECK_NEW_TOKENS)
+    return CheckOptions(settings, seconds, target_file("--json", arguments.json))
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Measure, print the card; 0 good, 1 not good, 3 no GPU.
+
+    Raises:
+        UsageError: for options that cannot work, or a result that cannot be written.
+    """
+    options = options_from(arguments)
+    from tui.verbs.measuring import connect
+
+    return check(options, connect)
+
+
+def check(options: CheckOptions, connect: "Connect") -> int:
+    """`run` over the engine that `connect` gives."""
+    from core.bench.check import check_plan, check_text, judge
+    from core.bench.store import CHECK
+    from tui.verbs.measuring import exit_code, take
+    from tui.verbs.stopping import StopSignals
+
+    verdict = None
+    with StopSignals() as stop:
+        outcome = take(options.settings, check_plan(options.seconds), connect, stop)
+        if outcome.result is not None:
+            judged = judge(outcome.result)
+            verdict = judged.card.verdict
+            deliver(CHECK, judged, check_text(judged), options.json)
+    code = exit_code(outcome, stop)
+    if code != ExitCode.DONE or verdict == "good":
+        return code
+    return ExitCode.UNSUPPORTED if verdict == "no GPU" else ExitCode.NEGATIVE
