@@ -24,11 +24,11 @@ from core.engine.device import choose_device
 from core.engine.environment import prepare_environment
 from core.engine.errors import ModeError
 from core.engine.lineup import Lineup
-from core.engine.loop import WARM_UP_TOKENS
 from core.engine.model import load_model
 from core.engine.modes import Mode
 from core.engine.profile import Profiler
 from core.engine.verify import Verifier
+from core.engine.writer import WARM_UP_TOKENS
 from core.locations import cache_dir
 from core.modes import BASELINE
 from core.settings import Settings

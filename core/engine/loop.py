@@ -8,7 +8,7 @@ waits for whoever reads them.
 import queue
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -33,27 +33,21 @@ from core.engine.profile import WINDOW_STEPS, Profiler
 from core.engine.text import GeneratedText
 from core.engine.timing import StepTimer
 from core.engine.verify import Verifier
+from core.engine.writer import TokenWriter
 from core.events import (
     EngineStage,
-    Exclusion,
     ModeEntered,
     ModeRefused,
     ProfileWindow,
     RoundFinished,
     RoundStarted,
     Stage,
-    TextPiece,
-    Token,
-    TokenBatch,
 )
 from core.modes import BASELINE, ModeName, mode_spec
 from core.sensors.thread import ThreadCounters
 
-BATCH_NS = 50_000_000
-"""A batch leaves when its oldest token is this old: about 20 a second, or one slow token."""
-
-WARM_UP_TOKENS = 3
-"""Tokens after a change of mode that stay out of every figure (caches, clocks, first launches)."""
+PROFILE_RETRY_NS = 10_000_000_000
+"""After a rejected window the next one is taken this much later."""
 
 
 @dataclass(slots=True)
@@ -62,14 +56,6 @@ class Round:
 
     number: int
     decoded: int = 0
-
-
-@dataclass(slots=True)
-class Batch:
-    """Token records of one mode and one exclusion, not handed over yet."""
-
-    first: int = 0
-    tokens: list[Token] = field(default_factory=list)
 
 
 class DecodeLoop:
@@ -103,7 +89,7 @@ class DecodeLoop:
         self._profiler = profiler
         self._profile_every_ns = profile_every_ns
         self._unpinned = unpinned
-        self._profiled_ns: dict[ModeName, int] = {}
+        self._next_profile_ns: dict[ModeName, int] = {}
         self._verifier: Verifier | None = None
         self._new_tokens = new_tokens
         self._outbox = outbox
@@ -114,9 +100,8 @@ class DecodeLoop:
         self._mode: Mode = lineup.modes[first_mode]
         self._round: Round | None = None
         self._rounds = 0
-        self._batch = Batch()
-        self._warm_up = 0
-        self._text = GeneratedText(tokenizer) if tokenizer is not None else None
+        text = GeneratedText(tokenizer) if tokenizer is not None else None
+        self._writer = TokenWriter(outbox, clock, text)
         self._stopped = False
 
     def run(self) -> None:
@@ -130,7 +115,7 @@ class DecodeLoop:
                 self._take_profile()
             while not self._commands.empty():
                 self._obey(self._commands.get())
-        self._flush()
+        self._writer.flush()
         self._release()
 
     # --- commands ---------------------------------------------------------------
@@ -140,7 +125,7 @@ class DecodeLoop:
             case SetMode(mode):
                 self._enter(mode)
             case RestartRound():
-                self._flush()
+                self._writer.flush()
                 self._round = None
             case SetPaused(True):
                 self._wait_paused()
@@ -149,9 +134,9 @@ class DecodeLoop:
             case VerifyModes():
                 self._verify()
             case ProbeDispatch():
-                self._flush()
+                self._writer.flush()
                 self._outbox.put(probe_dispatch(self._mode.workload.device, self._clock))
-                self._warm_up = WARM_UP_TOKENS
+                self._writer.begin_warm_up()
             case SetShape(batch, prompt_tokens):
                 self._reshape(batch, prompt_tokens)
             case Stop():
@@ -160,7 +145,7 @@ class DecodeLoop:
                 pass
 
     def _wait_paused(self) -> None:
-        self._flush()
+        self._writer.flush()
         self._say("paused")
         while not self._stopped:
             command = self._commands.get()
@@ -168,7 +153,7 @@ class DecodeLoop:
                 break
             if command != SetPaused(True):
                 self._obey(command)
-        self._warm_up = WARM_UP_TOKENS
+        self._writer.begin_warm_up()
         self._say("decoding")
 
     # --- modes and rounds -------------------------------------------------------
@@ -182,7 +167,7 @@ class DecodeLoop:
         if name in self._refused:
             self._outbox.put(ModeRefused(self._clock(), name, self._refused[name]))
             return
-        self._flush()
+        self._writer.flush()
         mode = self._modes[name]
         setup_ns = 0
         if name not in self._prepared:
@@ -197,7 +182,7 @@ class DecodeLoop:
             self._round = None
         mode.enter()
         self._mode = mode
-        self._warm_up = WARM_UP_TOKENS
+        self._writer.begin_warm_up()
         self._outbox.put(ModeEntered(self._clock(), name, setup_ns))
         self._say("decoding")
 
@@ -220,7 +205,7 @@ class DecodeLoop:
 
     def _reshape(self, batch: int, prompt_tokens: int) -> None:
         """Another batch size or prompt length: new cache, new graphs, same mode."""
-        self._flush()
+        self._writer.flush()
         self._say("building", f"batch {batch}, prompt of {prompt_tokens} tokens")
         name = self._mode.name
         try:
@@ -232,7 +217,7 @@ class DecodeLoop:
         self._release()
         self._modes, self._refused = lineup.modes, lineup.refused
         self._round = None
-        self._profiled_ns.clear()
+        self._next_profile_ns.clear()
         self._verifier = None
         self._mode = self._modes[name]
         self._enter(name)
@@ -243,7 +228,7 @@ class DecodeLoop:
         self._prepared.clear()
 
     def _begin_round(self) -> None:
-        self._flush()
+        self._writer.flush()
         self._rounds += 1
         self._round = Round(self._rounds)
         device = self._mode.workload.device
@@ -255,12 +240,10 @@ class DecodeLoop:
         done = self._clock()
         prompt_tokens = self._mode.workload.prompt.shape[1]
         self._outbox.put(RoundStarted(done, self._rounds, self._mode.name, done - started, prompt_tokens))
-        if self._text is not None:
-            self._text.restart(int(self._mode.workload.token[0, 0]))
-            self._say_text(restart=True)
+        self._writer.begin_round(self._token_id())
 
     def _finish_round(self, finished: Round) -> None:
-        self._flush()
+        self._writer.flush()
         peak = self._mode.workload.device.peak_memory_bytes()
         if peak is not None and self._verifier is not None:
             peak -= self._verifier.held_bytes
@@ -278,37 +261,30 @@ class DecodeLoop:
     # --- tokens -----------------------------------------------------------------
 
     def _decode_token(self) -> None:
-        """One step; its batch leaves when it is old enough, and with the round's last token."""
-        assert self._round is not None
-        token = self._step()
-        if self._text is not None:
-            self._text.append(int(self._mode.workload.token[0, 0]))
-        if self._warm_up:
-            self._warm_up -= 1
-            if self._warm_up == 0:
-                self._flush("warm-up")
-        elif token.done_ns - self._batch.tokens[0].start_ns >= BATCH_NS:
-            self._flush()
-        if self._round.decoded >= self._new_tokens:
-            self._finish_round(self._round)
+        """One ordinary token; the round ends with its last one."""
+        finished = self._step()
+        self._writer.settle(self._token_id())
+        if finished.decoded >= self._new_tokens:
+            self._finish_round(finished)
 
-    def _step(self) -> Token:
-        """One timed step, appended to the batch."""
+    def _step(self) -> Round:
+        """One timed step of the current round, given to the writer."""
         assert self._round is not None
-        if not self._batch.tokens:
-            self._batch.first = self._round.decoded
         token = self._timer.step(self._mode)
-        self._batch.tokens.append(token)
+        self._writer.add(token, self._mode.name, self._round.number, self._round.decoded)
         self._round.decoded += 1
-        return token
+        return self._round
+
+    def _token_id(self) -> int | None:
+        """The newest token of the first sequence, where its text is wanted: costs a copy."""
+        return int(self._mode.workload.token[0, 0]) if self._writer.reads_tokens else None
 
     # --- measurements that interrupt decoding -------------------------------------
 
     def _profile_is_due(self) -> bool:
-        if self._profiler is None or self._profile_every_ns is None or self._warm_up:
+        if self._profiler is None or self._profile_every_ns is None or self._writer.warming:
             return False
-        last = self._profiled_ns.get(self._mode.name)
-        return last is None or self._clock() - last > self._profile_every_ns
+        return self._clock() >= self._next_profile_ns.get(self._mode.name, 0)
 
     def _take_profile(self) -> None:
         """A window in the current mode; its tokens are marked and followed by a warm-up.
@@ -323,16 +299,17 @@ class DecodeLoop:
             )
             return
         windows = []
-        for _ in range(2 if self._mode.name not in self._profiled_ns else 1):
+        for _ in range(2 if self._mode.name not in self._next_profile_ns else 1):
             self._reserve(WINDOW_STEPS)
-            self._flush()
+            self._writer.flush()
             self._say("profiling", f"{WINDOW_STEPS} steps of {self._mode.name}")
             windows.append(self._profiler.take(self._mode.name, self._step))
-            self._flush("profile")
+            self._writer.flush("profile")
         pause_ns = sum(window.pause_ns for window in windows)
         self._outbox.put(msgspec.structs.replace(windows[-1], pause_ns=pause_ns))
-        self._profiled_ns[self._mode.name] = self._clock()
-        self._warm_up = WARM_UP_TOKENS
+        pause_until_next = self._profile_every_ns or 0 if windows[-1].accepted else PROFILE_RETRY_NS
+        self._next_profile_ns[self._mode.name] = self._clock() + pause_until_next
+        self._writer.begin_warm_up()
         self._say("decoding")
 
     def _reserve(self, steps: int) -> None:
@@ -346,39 +323,15 @@ class DecodeLoop:
         if baseline is None:
             self._outbox.put(ModeRefused(self._clock(), BASELINE, self._refused[BASELINE]))
             return
-        self._flush()
+        self._writer.flush()
         self._say("verifying", f"{self._mode.name} against {BASELINE}, {self._new_tokens} tokens")
         if self._verifier is None:
             self._verifier = Verifier(baseline, self._new_tokens, self._clock)
         self._outbox.put(self._verifier.verify(self._mode))
         self._mode.enter()
         self._round = None
-        self._warm_up = WARM_UP_TOKENS
+        self._writer.begin_warm_up()
         self._say("decoding")
-
-    def _flush(self, excluded: Exclusion | None = None) -> None:
-        """Hand over the batch; a change of mode cuts a warm-up short, and it stays one."""
-        if not self._batch.tokens or self._round is None:
-            self._batch = Batch()
-            return
-        if self._warm_up:
-            excluded = "warm-up"
-        batch, self._batch = self._batch, Batch()
-        self._outbox.put(
-            TokenBatch(
-                self._clock(),
-                self._mode.name,
-                self._round.number,
-                batch.first,
-                tuple(batch.tokens),
-                excluded,
-            )
-        )
-        self._say_text()
-
-    def _say_text(self, *, restart: bool = False) -> None:
-        if self._text is not None and ((piece := self._text.take()) or restart):
-            self._outbox.put(TextPiece(self._clock(), piece, restart))
 
     def _say(self, stage: Stage, detail: str = "") -> None:
         self._outbox.put(EngineStage(self._clock(), stage, detail))

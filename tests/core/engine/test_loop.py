@@ -5,7 +5,8 @@ from itertools import pairwise
 import pytest
 
 from core.commands import RestartRound, SetMode, SetPaused, SetShape, Stop, TakeProfile, VerifyModes
-from core.engine.loop import WARM_UP_TOKENS
+from core.engine.loop import PROFILE_RETRY_NS
+from core.engine.writer import WARM_UP_TOKENS
 from core.events import (
     EngineStage,
     ModeEntered,
@@ -151,3 +152,10 @@ def test_a_mode_that_fails_to_prepare_is_refused_for_good_and_decoding_goes_on(r
     assert {b.mode for b in ran.of(TokenBatch)} == {"eager-static"}
     assert len(positions(ran.of(TokenBatch))) == 14
     assert ran.of(EngineStage)[-1].stage == "decoding"
+
+
+def test_after_a_rejected_window_the_next_comes_sooner(run_loop):
+    profiler = FakeProfiler(window(False), window(False), window(True), window(True))
+    tick_ns = PROFILE_RETRY_NS // 20
+    ran = run_loop(stop_at=20, profiler=profiler, profile_every_ns=10**18, clock=Clock(tick_ns))
+    assert [w.accepted for w in ran.of(ProfileWindow)] == [False, True]
