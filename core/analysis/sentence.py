@@ -7,6 +7,7 @@ never of what the GPU computes; without a reading of who used the CPU it names n
 from textwrap import shorten
 
 from core.analysis.surroundings import cpu_holder, own_pct
+from core.events import Verified
 from core.modes import BASELINE, ModeName
 from core.snapshot import ModeView, Snapshot, Split, StageView
 
@@ -81,6 +82,8 @@ def _sentence(snapshot: Snapshot) -> str:
         return f"Paused for {_since(snapshot)}s: nothing decodes, so nothing limits it."
     if row is None or row.wall_ns is None or stage.stage in _LOADING or stage.stage == "stopped":
         return _loading(stage, _since(snapshot))
+    if row.verified is not None and row.verified.flagged:
+        return _wrong_tokens(row.verified)
     if contention := _contention(snapshot, row, row.wall_ns):
         return contention
     if snapshot.engine is not None and snapshot.engine.device == "cpu":
@@ -122,6 +125,14 @@ def _contention(snapshot: Snapshot, row: ModeView, wall_ns: int) -> str:
         return f"Our own other threads use {own_pct(cpu) / 100:.1f} cores: {waits} go to waiting for a CPU."
     core = "" if cpu.decode_core is None else f"; decode is on core {cpu.decode_core}"
     return f"A neighbour uses {(cpu.others_pct or 0) / 100:.1f} cores: {waits} go to waiting for a CPU{core}."
+
+
+def _wrong_tokens(verified: Verified) -> str:
+    wrong = verified.steps - verified.agree
+    return (
+        f"{verified.mode} decodes wrongly, so its speed means nothing: {wrong} of {verified.steps} tokens "
+        f"differ, logits by {verified.logit_diff:.3g} (eager's own noise {verified.noise_diff:.3g})."
+    )
 
 
 def _slower(snapshot: Snapshot, row: ModeView, wall_ns: int) -> str:

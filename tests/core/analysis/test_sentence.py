@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.analysis.sentence import LONGEST, limiting_sentence
-from core.events import CgroupSample, CpuSample, EngineFailed, EngineReady, ProfileWindow, Stage
+from core.events import CgroupSample, CpuSample, EngineFailed, EngineReady, ProfileWindow, Stage, Verified
 from core.modes import MODES, ModeName, mode_spec
 from core.snapshot import ModeView, Rate, Snapshot, Split, StageView
 
@@ -171,6 +171,19 @@ def test_without_a_gpu_there_is_no_gap_to_explain() -> None:
     assert limiting_sentence(current) == (
         "No GPU here: the CPU computes a token in 12.3 ms, 81 tok/s; no GPU waits for it."
     )
+
+
+# --- a mode that decodes something else ---------------------------------------------
+
+
+def test_a_mode_with_other_tokens_is_told_before_its_speed() -> None:
+    wrong = Verified(0, "graph", 255, 12, 2.14, 255, 0.0134, flagged=True)
+    assert limiting_sentence(snapshot(replace(GRAPH, verified=wrong))) == (
+        "graph decodes wrongly, so its speed means nothing: 243 of 255 tokens differ, logits by 2.14 "
+        "(eager's own noise 0.0134)."
+    )
+    right = Verified(0, "graph", 255, 255, 0.0144, 255, 0.0134, flagged=False)
+    assert limiting_sentence(snapshot(replace(GRAPH, verified=right))) == limiting_sentence(snapshot(GRAPH))
 
 
 # --- a mode that does not pay ------------------------------------------------------
