@@ -200,7 +200,7 @@ def main() -> None:
             f"{row['mode']:>13} wall {row['wall_ms']:7.3f} ms {row['tok_per_s']:6.1f} tok/s "
             f"dispatch {row['dispatch_ms']:7.3f} busy {row.get('busy_ms', float('nan')):6.3f} "
             f"kernels {row.get('kernels', 0)} unsync {row['unsynchronised_ms']:.3f} "
-            f"agree {verified.agree}/{verified.steps} diff {verified.logit_diff:.4f} "
+            f"agree {verified.agree}/{verified.steps} diff {verified.logit_diff_text} "
             f"prefill {fmean(row['prefill_ms'][1:]):.1f}",
             flush=True,
         )

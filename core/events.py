@@ -243,10 +243,16 @@ class Verified(Event, frozen=True, tag="verified"):
     mode: ModeName
     steps: int
     agree: int
-    logit_diff: float
+    logit_diff: float | None
     noise_agree: int
     noise_diff: float
     flagged: bool
+    missing: dict[str, str] = {}
+
+    @property
+    def logit_diff_text(self) -> str:
+        """The difference to three digits, or why there is none."""
+        return self.missing.get("logit_diff", "n/a") if self.logit_diff is None else f"{self.logit_diff:.3g}"
 
 
 class DispatchProbe(Event, frozen=True, tag="dispatch-probe"):

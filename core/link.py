@@ -1,5 +1,6 @@
 """The app's end of the engine: a process of its own, or the same thread in this process."""
 
+import contextlib
 import importlib
 import os
 import queue
@@ -38,7 +39,9 @@ class EngineProcess:
 
     def __init__(self, settings: Settings, log_path: Path | None = None) -> None:
         self._settings = settings
-        self._log_path = log_path or log_dir() / f"engine-{os.getpid()}.log"
+        self._fixed_log_path = log_path
+        self._log_path = log_path or log_dir()
+        self._starts = 0
         self._events: deque[AnyEvent] = deque()
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
@@ -50,6 +53,10 @@ class EngineProcess:
         ours, theirs = Pipe(duplex=True)
         root = str(Path(__file__).resolve().parent.parent)
         paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
+        self._starts += 1
+        # A restarted engine writes a log of its own: the old one explains the failure.
+        own_name = log_dir() / f"engine-{os.getpid()}-{self._starts}.log"
+        self._log_path = self._fixed_log_path or own_name
         self._log_path.parent.mkdir(parents=True, exist_ok=True)
         _prune_logs(self._log_path.parent)
         with self._log_path.open("wb") as log:
@@ -118,6 +125,13 @@ class EngineProcess:
                 event = decoder.decode(connection.recv_bytes())
             except (EOFError, OSError):
                 break
+            except msgspec.MsgspecError as error:
+                # Its end without the reason would be a riddle; the log cannot know this one.
+                self._events.append(
+                    EngineFailed(time.perf_counter_ns(), f"the engine said something unreadable: {error}")
+                )
+                process.kill()
+                return
             explained = explained or isinstance(event, EngineFailed)
             self._events.append(event)
         code = process.wait()
@@ -150,6 +164,7 @@ class InProcessEngine:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._thread: Any = None
+        self._last: list[AnyEvent] = []
 
     def start(self) -> None:
         # Loaded by name, because only the engine may pull in torch, and only when asked to.
@@ -159,8 +174,8 @@ class InProcessEngine:
         self._thread.start()
 
     def poll(self) -> list[AnyEvent]:
-        events: list[AnyEvent] = self._thread.outbox.drain() if self._thread else []
-        return events
+        last, self._last = self._last, []
+        return last + (self._thread.outbox.drain() if self._thread else [])
 
     def send(self, command: AnyCommand) -> None:
         if self._thread is not None:
@@ -168,6 +183,11 @@ class InProcessEngine:
 
     def restart(self) -> None:
         self.close()
+        if self._thread is not None:
+            # Two threads in torch at once would break what keeps compiled modes right.
+            busy = "the old decode thread is still busy (compiling?); try again when it has ended"
+            self._last.append(EngineFailed(time.perf_counter_ns(), busy))
+            return
         self.start()
 
     def close(self) -> None:
@@ -175,7 +195,9 @@ class InProcessEngine:
             return
         self._thread.commands.put(Stop())
         self._thread.join(CLOSE_TIMEOUT_S)
-        self._thread = None
+        self._last += self._thread.outbox.drain()
+        if not self._thread.is_alive():
+            self._thread = None
 
 
 def describe_exit(code: int) -> str:
@@ -190,8 +212,11 @@ def describe_exit(code: int) -> str:
 
 def _prune_logs(folder: Path) -> None:
     """Keep the newest engine logs; the older ones have told what they had to tell."""
-    logs = sorted(folder.glob("engine-*.log"), key=lambda path: path.stat().st_mtime)
-    for path in logs[:-KEPT_LOGS]:
+    ages = {}
+    for path in folder.glob("engine-*.log"):
+        with contextlib.suppress(FileNotFoundError):  # another idlegap prunes too
+            ages[path] = path.stat().st_mtime_ns
+    for path in sorted(ages, key=ages.__getitem__)[:-KEPT_LOGS]:
         path.unlink(missing_ok=True)
 
 

@@ -11,7 +11,7 @@ from typing import Protocol
 from core.analysis.memory import Memory
 from core.analysis.picture import picture
 from core.commands import AnyCommand
-from core.events import AnyEvent, EngineReady, EngineStage, MonitorSample, SensorEvent
+from core.events import AnyEvent, EngineReady, EngineStage, MonitorSample, Neighbours, SensorEvent
 from core.snapshot import Snapshot
 from core.sources import Source
 
@@ -82,6 +82,10 @@ class Session:
     def note_frame(self, sample: MonitorSample) -> None:
         """The screen reports its own cost."""
         self._take(sample)
+
+    def note_neighbours(self, event: Neighbours) -> None:
+        """Neighbours of our own making were started or ended."""
+        self._take(event)
 
     def restart(self) -> None:
         """Start the engine again after it has failed. The listeners hear of it as a stage, so

@@ -202,6 +202,35 @@ class Ceiling:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordingView:
+    """The recording that is being made. `problem` says why it ended by itself, "" while it goes on."""
+
+    name: str
+    size_bytes: int
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Playback:
+    """Where the replay of a recording stands; positions are ns since its start.
+
+    `switches_ns` are the positions at which the mode changes. `token` describes the token that
+    was reached last. `behind` while a jump's events are still being taken. `ending` is what the
+    user should know about the recording's end, "" where it is whole.
+    """
+
+    position_ns: int
+    length_ns: int
+    speed: float
+    playing: bool
+    ended: bool = False
+    behind: bool = False
+    switches_ns: tuple[int, ...] = ()
+    token: str = ""
+    ending: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """One frame.
 
@@ -209,7 +238,8 @@ class Snapshot:
     `slow` holds the newest first; `slow_shares` covers all of them since the mode was entered,
     largest first. `threshold_ns` is the wall time above which a token of the current mode counts
     as slow. `contended` is empty while nobody holds the decode thread back, `advice` while
-    there is nothing to advise. `neighbours` are those of our own making.
+    there is nothing to advise. `neighbours` are those of our own making. `recording` and
+    `playback` are added by the app that records or replays.
     """
 
     t_ns: int
@@ -240,6 +270,8 @@ class Snapshot:
     contended: str = ""
     advice: str = ""
     neighbours: int = 0
+    recording: RecordingView | None = None
+    playback: Playback | None = None
 
     def mode_view(self, name: ModeName | None) -> ModeView | None:
         """The row of mode `name`, if the session knows it."""

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import NoReturn
 
 from tui.exit_codes import ExitCode
-from tui.verbs import live
+from tui.verbs import bench, check, compare, doctor, export, live, replay, report, serve
 from tui.verbs.base import PROGRAM, UsageError
 
-VERBS = (live,)
+VERBS = (live, bench, check, compare, replay, report, export, serve, doctor)
 
 
 class _Parser(argparse.ArgumentParser):

@@ -1,10 +1,11 @@
 """What the screen needs from a session: a snapshot when asked, and a way to ask back."""
 
+from pathlib import Path
 from typing import Protocol
 
 from core.commands import AnyCommand
 from core.events import MonitorSample
-from core.snapshot import Snapshot
+from core.snapshot import RecordingView, Snapshot
 
 
 class Feed(Protocol):
@@ -28,3 +29,20 @@ class Feed(Protocol):
 
     def note_frame(self, sample: MonitorSample) -> None:
         """Take the screen's own cost over the last second into the session."""
+
+
+class LiveFeed(Feed, Protocol):
+    """What a live run can do besides. Each method answers with a sentence for the screen."""
+
+    @property
+    def recording(self) -> RecordingView | None:
+        """The recording that goes on, or that has ended by itself; None without one."""
+
+    def toggle_recording(self, folder: Path) -> str:
+        """Start a recording in `folder`, or end the one that goes on."""
+
+    def add_neighbour(self) -> str:
+        """Start a busy process of our own making beside the engine."""
+
+    def remove_neighbour(self) -> str:
+        """End the newest of them."""

@@ -22,6 +22,7 @@ class Need:
     loading: bool = False
     failed: bool = False
     text: bool = False
+    playback: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ class Plan:
     work: int = 0
     text: int = 0
     sentence: int = 0
+    playback: int = 0
     keys: int = 0
     spacing: int = 0
     columns: int = 1
@@ -51,7 +53,7 @@ class Plan:
         side_by_side = self.columns > 1
         panels = max(self.host, self.gpu, self.work) if side_by_side else self.host + self.gpu + self.work
         stacked = self.header + self.rate + self.loading + self.failure + self.strip + self.bars + self.text
-        return self.compact + stacked + panels + self.sentence + self.keys + self.spacing
+        return self.compact + stacked + panels + self.sentence + self.playback + self.keys + self.spacing
 
 
 @dataclass(slots=True)
@@ -74,6 +76,7 @@ def plan(width: int, height: int, need: Need) -> Plan:
     budget = _Budget(height)
     for region in ("keys", "header", "sentence"):
         budget.grant(region, 1)
+    budget.grant("playback", int(need.playback))
     if need.loading:
         return _loading(budget, columns, height)
     budget.grant("rate", 1)

@@ -8,6 +8,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
+from tui.clean import clean
 from tui.glyphs import GlyphLevel
 from tui.palette import TEXT
 
@@ -24,8 +25,9 @@ class Line:
         self.cells = 0
 
     def add(self, text: str, style: Style = TEXT) -> "Line":
-        """Append `text`."""
+        """Append `text`, made harmless: all text on the screen passes here."""
         if text:
+            text = clean(text)
             last = self._segments[-1] if self._segments else None
             if last is not None and last.style is style:
                 self._segments[-1] = Segment(last.text + text, style)

@@ -23,24 +23,25 @@ class Notices:
         """Show `text` for NOTICE_NS."""
         self._text, self._until_ns = text, now_ns + NOTICE_NS
 
-    def ask(self, mode: ModeName, snap: Snapshot) -> None:
+    def ask(self, mode: ModeName, now_ns: int) -> None:
         """A mode was asked for: say so until it is entered or refused."""
         self.asked = mode
         self._heard = self._hearing
-        self.say(f"entering {mode_words(mode)} …", snap.t_ns)
+        self.say(f"entering {mode_words(mode)} …", now_ns)
 
-    def put_on(self, snap: Snapshot) -> Snapshot:
-        """`snap`, carrying our notice where the session has nothing newer to say."""
+    def put_on(self, snap: Snapshot, now_ns: int) -> Snapshot:
+        """`snap`, carrying our notice where the session has nothing newer to say. `now_ns` is
+        the app's time; that of a replayed snapshot is the recording's."""
         self._hearing = snap.notice
-        if self.asked is not None and self._answered(snap):
+        if self.asked is not None and self._answered(snap, now_ns):
             self.asked, self._text = None, ""
-        current = self.asked is not None or snap.t_ns <= self._until_ns
+        current = self.asked is not None or now_ns <= self._until_ns
         return dataclasses.replace(snap, notice=self._text) if self._text and current else snap
 
-    def _answered(self, snap: Snapshot) -> bool:
+    def _answered(self, snap: Snapshot, now_ns: int) -> bool:
         if snap.mode == self.asked or snap.failed is not None:
             return True
         if snap.notice and snap.notice != self._heard:
             return True
         # A refusal in the same words as the last one: the engine just goes on decoding.
-        return snap.stage.stage == "decoding" and snap.t_ns > self._until_ns
+        return snap.stage.stage == "decoding" and now_ns > self._until_ns

@@ -20,6 +20,8 @@ GOOD = _ink("#6fd08c", bold=True)
 WARN = _ink("#f0b45a", bold=True)
 BAD = _ink("#ff7b72", bold=True)
 
+BADGE = _ink("#f0b45a", bold=True, reverse=True)
+
 BOUND = _ink("#3ddbc0")
 """Device work that reading the weights alone needs."""
 

@@ -4,38 +4,31 @@ import gc
 import locale
 import os
 import sys
+from collections.abc import Callable
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 from tui.app import IdlegapApp
 from tui.exit_codes import ExitCode
 from tui.feed import Feed
-from tui.glyphs import glyph_level
+from tui.glyphs import GlyphLevel, glyph_level
 from tui.terminal import TerminalOutput, diverted
 
+MakeApp = Callable[[GlyphLevel, TerminalOutput], IdlegapApp]
+"""Makes the app for a terminal, given what it can show."""
 
-def run_screen(feed: Feed, fps: float, log: Path | None = None) -> int:
-    """Show `feed` on this process's terminal until the screen is left; its exit code. With a
-    `log`, what is written to stdout and stderr meanwhile goes there."""
-    level = glyph_level(locale.getencoding(), os.environ.get("TERM", ""))
-    output = TerminalOutput(sys.stdout.fileno())
-    app = IdlegapApp(feed, level=level, fps=fps, output=output)
-    # What is loaded by now stays until the end: no collection need walk it in the midst of a frame.
-    gc.freeze()
-    with diverted(log):
-        try:
-            app.run(mouse=False)
-        finally:
-            feed.close()
-            output.close()
-    explain_end(app)
+
+def run_screen(feed: Feed, make_app: MakeApp, log: Path | None = None) -> int:
+    """Show `feed` on this process's terminal until the screen is left, and close it; the exit
+    code. With a `log`, what is written to stdout and stderr meanwhile goes there."""
+    with ExitStack() as ends:
+        output = ends.enter_context(closing(TerminalOutput(sys.stdout.fileno())))
+        ends.enter_context(diverted(log))
+        ends.callback(feed.close)
+        app = make_app(glyph_level(locale.getencoding(), os.environ.get("TERM", "")), output)
+        # What is loaded by now stays until the end: no collection need walk it in the midst of a frame.
+        gc.freeze()
+        app.run(mouse=False)
+    for line in app.farewell():
+        print(line, file=sys.stderr)
     return app.return_code or ExitCode.DONE
-
-
-def explain_end(app: IdlegapApp) -> None:
-    """Say on stderr why the engine is gone, where it is."""
-    failed = app.snapshot.failed
-    if failed is None:
-        return
-    print(f"idlegap: {failed.reason}", file=sys.stderr)
-    if failed.hint:
-        print(f"  {failed.hint}", file=sys.stderr)

@@ -11,7 +11,8 @@ _Value = TypeVar("_Value")
 
 NS_PER_MS = 1e6
 NS_PER_S = 1e9
-NA_SEPARATOR = ": "
+NA = "n/a"
+_NA_SEPARATOR = ": "
 
 
 def number(value: float, width: int) -> str:
@@ -65,6 +66,15 @@ def gigabytes(n_bytes: float) -> str:
     return f"{value:.0f}" if value >= 99.95 else f"{value:.1f}"
 
 
+def size(n_bytes: int) -> str:
+    """A file's size with its unit, decimal: ``640 KB``, ``1.2 MB``, ``14 GB``."""
+    value, unit = n_bytes / 1e3, "KB"
+    for larger in ("MB", "GB"):
+        if value >= 999.5:
+            value, unit = value / 1e3, larger
+    return f"{value:.1f} {unit}" if unit != "KB" and value < 9.95 else f"{value:.0f} {unit}"
+
+
 def bandwidth(bytes_per_s: float) -> str:
     """Memory bandwidth with its unit: ``4,290 GB/s``."""
     return f"{bytes_per_s / 1e9:,.0f} GB/s"
@@ -103,6 +113,15 @@ def elapsed(ns: int) -> str:
     return f"{int(seconds) // 60}:{int(seconds) % 60:02d} min"
 
 
+def clock(ns: int) -> str:
+    """A position in a recording: ``0:07``, ``12:34``, ``1:02:03``."""
+    seconds = max(0, ns) // 10**9
+    hours, minutes = divmod(seconds // 60, 60)
+    if hours:
+        return f"{hours}:{minutes:02d}:{seconds % 60:02d}"
+    return f"{minutes}:{seconds % 60:02d}"
+
+
 def shorten(text: str, width: int) -> str:
     """`text` cut to `width` characters, with an ellipsis where something was cut."""
     return text if len(text) <= width else text[: max(0, width - 1)] + "…"[: max(0, width)]
@@ -110,8 +129,14 @@ def shorten(text: str, width: int) -> str:
 
 def na(reason: str | None, width: int | None = None) -> str:
     """``n/a`` and why, cut to `width` where one is given."""
-    text = f"n/a{NA_SEPARATOR}{reason}" if reason else "n/a"
+    text = f"{NA}{_NA_SEPARATOR}{reason}" if reason else NA
     return text if width is None else shorten(text, width)
+
+
+def without_reason(text: str) -> str:
+    """`text` with a missing value's reason left out: ``quota n/a``."""
+    before, found, _ = text.partition(f"{NA}{_NA_SEPARATOR}")
+    return f"{before}{NA}" if found else text
 
 
 def reading(

@@ -88,7 +88,8 @@ def _sentence(snapshot: Snapshot) -> str:
         return contention
     if snapshot.engine is not None and snapshot.engine.device == "cpu":
         rate = f", {snapshot.rate.tok_per_s:.0f} tok/s" if snapshot.rate is not None else ""
-        return f"No GPU here: the CPU computes a token in {_ms(row.wall_ns)} ms{rate}; no GPU waits for it."
+        where = "On the CPU, as asked" if snapshot.gpu_info and snapshot.gpu_info.name else "No GPU here"
+        return f"{where}: the CPU computes a token in {_ms(row.wall_ns)} ms{rate}; no GPU waits for it."
     if row.name not in _EAGER and row.speedup is not None and row.speedup < SLOWER_THAN_BASELINE:
         return _slower(snapshot, row, row.wall_ns)
     if row.split is None:
@@ -131,7 +132,7 @@ def _wrong_tokens(verified: Verified) -> str:
     wrong = verified.steps - verified.agree
     return (
         f"{verified.mode} decodes wrongly, so its speed means nothing: {wrong} of {verified.steps} tokens "
-        f"differ, logits by {verified.logit_diff:.3g} (eager's own noise {verified.noise_diff:.3g})."
+        f"differ, logits by {verified.logit_diff_text} (eager's own noise {verified.noise_diff:.3g})."
     )
 
 

@@ -199,7 +199,7 @@ def _caveats(result: BenchResult, arms: Sequence[ArmSummary], baseline: ArmSumma
             "speed-ups are not dispatch alone."
         )
     found.extend(
-        f"{arm.label} did not decode the same: its logits differ by {arm.verified.logit_diff:.3g}, "
+        f"{arm.label} did not decode the same: its logits differ by {arm.verified.logit_diff_text}, "
         f"eager's own by {arm.verified.noise_diff:.3g}."
         for arm in arms
         if arm.verified is not None and arm.verified.flagged

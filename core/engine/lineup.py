@@ -30,8 +30,15 @@ class Lineup:
         """Make prompt and cache for `settings` and ask each mode whether it can run.
 
         Raises:
-            UnsupportedError: no mode can run, or the first one asked for cannot.
+            UnsupportedError: no mode can run, the first one asked for cannot, or a round is longer
+                than what the model was made for.
         """
+        longest = getattr(loaded.model.config.get_text_config(decoder=True), "max_position_embeddings", None)
+        if longest is not None and settings.cache_len > longest:
+            raise UnsupportedError(
+                f"a round of {settings.cache_len:,} positions: {loaded.name} knows {longest:,}",
+                "use fewer --prompt-tokens or --new-tokens, or a shorter --max-cache-len",
+            )
         prompt = make_prompt(loaded, device, settings.prompt_tokens, settings.batch)
         workload = Workload.build(loaded.model, device, prompt, settings.cache_len)
         lineup = cls(workload, {}, {})

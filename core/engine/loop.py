@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+import torch
 
 from core.commands import (
     AnyCommand,
@@ -26,7 +27,7 @@ from core.commands import (
 )
 from core.engine.errors import ModeError, UnsupportedError
 from core.engine.lineup import Lineup
-from core.engine.modes import Mode
+from core.engine.modes import Mode, forget_compiled
 from core.engine.outbox import Outbox
 from core.engine.probe import probe_dispatch
 from core.engine.profile import WINDOW_STEPS, Profiler
@@ -38,6 +39,7 @@ from core.events import (
     EngineStage,
     ModeEntered,
     ModeRefused,
+    Notice,
     ProfileWindow,
     RoundFinished,
     RoundStarted,
@@ -153,6 +155,8 @@ class DecodeLoop:
                 break
             if command != SetPaused(True):
                 self._obey(command)
+                # Whatever was done meanwhile, nothing decodes until the pause ends.
+                self._say("paused")
         self._writer.begin_warm_up()
         self._say("decoding")
 
@@ -174,8 +178,7 @@ class DecodeLoop:
             started = self._clock()
             self._round = None
             if not self._prepare(mode):
-                self._mode.enter()
-                self._say("decoding")
+                self._fall_back()
                 return
             setup_ns = self._clock() - started
         elif mode.cache_kind != self._mode.cache_kind:
@@ -185,6 +188,25 @@ class DecodeLoop:
         self._writer.begin_warm_up()
         self._outbox.put(ModeEntered(self._clock(), name, setup_ns))
         self._say("decoding")
+
+    def _fall_back(self) -> None:
+        """A mode could not be prepared: go on in the one before, or else in any that can run.
+
+        Raises:
+            UnsupportedError: none can.
+        """
+        if self._mode.name in self._prepared:
+            self._mode.enter()
+            self._writer.begin_warm_up()
+            self._say("decoding")
+            return
+        left = [
+            name for name in (BASELINE, *self._modes) if name not in self._refused and name in self._modes
+        ]
+        if not left:
+            reasons = "; ".join(f"{name}: {reason}" for name, reason in self._refused.items())
+            raise UnsupportedError(f"no mode can run here: {reasons}")
+        self._enter(left[0])
 
     def _prepare(self, mode: Mode) -> bool:
         spec = mode_spec(mode.name)
@@ -196,9 +218,10 @@ class DecodeLoop:
                 mode.prefill()
                 mode.prepare()
                 mode.workload.device.synchronize()
-        except ModeError as error:
-            self._refused[mode.name] = str(error)
-            self._outbox.put(ModeRefused(self._clock(), mode.name, str(error)))
+        except (ModeError, torch.OutOfMemoryError) as error:
+            reason = str(error) if isinstance(error, ModeError) else "out of device memory"
+            self._refused[mode.name] = reason
+            self._outbox.put(ModeRefused(self._clock(), mode.name, reason))
             return False
         self._prepared.add(mode.name)
         return True
@@ -211,10 +234,13 @@ class DecodeLoop:
         try:
             lineup = self._rebuild(batch, prompt_tokens)
         except UnsupportedError as error:
-            self._outbox.put(ModeRefused(self._clock(), name, str(error)))
+            self._outbox.put(Notice(self._clock(), str(error)))
             self._say("decoding")
             return
+        compiled = any(mode_spec(prepared).compiles for prepared in self._prepared)
         self._release()
+        if compiled:
+            forget_compiled()
         self._modes, self._refused = lineup.modes, lineup.refused
         self._round = None
         self._next_profile_ns.clear()
@@ -305,10 +331,13 @@ class DecodeLoop:
             self._say("profiling", f"{WINDOW_STEPS} steps of {self._mode.name}")
             windows.append(self._profiler.take(self._mode.name, self._step))
             self._writer.flush("profile")
+        self._writer.mark_gap()
         pause_ns = sum(window.pause_ns for window in windows)
         self._outbox.put(msgspec.structs.replace(windows[-1], pause_ns=pause_ns))
         pause_until_next = self._profile_every_ns or 0 if windows[-1].accepted else PROFILE_RETRY_NS
         self._next_profile_ns[self._mode.name] = self._clock() + pause_until_next
+        if self._round is not None and self._round.decoded >= self._new_tokens:
+            self._finish_round(self._round)
         self._writer.begin_warm_up()
         self._say("decoding")
 
@@ -325,9 +354,13 @@ class DecodeLoop:
             return
         self._writer.flush()
         self._say("verifying", f"{self._mode.name} against {BASELINE}, {self._new_tokens} tokens")
-        if self._verifier is None:
-            self._verifier = Verifier(baseline, self._new_tokens, self._clock)
-        self._outbox.put(self._verifier.verify(self._mode))
+        try:
+            if self._verifier is None:
+                self._verifier = Verifier(baseline, self._new_tokens, self._clock)
+            self._outbox.put(self._verifier.verify(self._mode))
+        except torch.OutOfMemoryError:
+            self._verifier = None
+            self._outbox.put(Notice(self._clock(), "not verified: no device memory for a round of logits"))
         self._mode.enter()
         self._round = None
         self._writer.begin_warm_up()

@@ -136,7 +136,10 @@ def _pretrained(name: str, device: Device, progress: Progress) -> LoadedModel:
             folder, dtype=dtype, attn_implementation="sdpa", local_files_only=True
         )
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    except (OSError, ValueError, KeyError) as error:
+    except torch.OutOfMemoryError:
+        raise
+    # Damaged files, unknown architectures and missing optional packages raise many classes.
+    except Exception as error:
         raise UnsupportedError(
             f"--model {name}: not a causal language model that transformers can load: {first_line(error)}",
             "give a hub id or a folder with config.json, safetensors weights and a tokenizer",

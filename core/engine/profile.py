@@ -16,7 +16,8 @@ Known faults of repeated profiling sessions, and what is done about each:
 
 import gc
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,7 @@ from torch.profiler import ProfilerActivity, profile
 
 from core.analysis.gap import DeviceRecord, LaunchRecord, split_gaps, top_kernels, window_fault
 from core.engine.device import Device
+from core.engine.errors import first_line
 from core.events import ProfileWindow
 from core.modes import ModeName
 
@@ -37,6 +39,19 @@ MARGIN_MARKERS = 8
 TOP_KERNELS = 12
 
 NO_RECORDS_HINT = "no kernel records: CUPTI is missing or another profiler (nsys, ncu) holds it"
+
+
+class ProfilerError(RuntimeError):
+    """The profiler itself does not work here; decoding does."""
+
+
+@contextmanager
+def _as_profiler_error() -> Iterator[None]:
+    try:
+        yield
+    # Kineto, its bindings and torch's wrapper each complain in classes of their own.
+    except Exception as error:
+        raise ProfilerError(f"the profiler does not work here: {first_line(error)}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +85,11 @@ class Profiler:
         rejected with that reason; ask again.
         """
         started = self._clock()
-        device_records, launches = self._record(step, steps)
+        try:
+            device_records, launches = self._record(step, steps)
+        except ProfilerError as error:
+            reason, pause_ns = str(error), self._clock() - started
+            return ProfileWindow(self._clock(), mode, steps, accepted=False, reason=reason, pause_ns=pause_ns)
         report = split_gaps(device_records, launches, steps)
         fault = window_fault(report, None)
         count = report.kernels // steps
@@ -107,13 +126,19 @@ class Profiler:
         markers = self._windows + MARGIN_MARKERS
         self._windows += 1
         self._device.synchronize()
-        with profile(activities=[ProfilerActivity.CUDA]) as session:
+        session = profile(activities=[ProfilerActivity.CUDA])
+        with _as_profiler_error():
+            session.start()
+        try:
             for _ in range(markers):
                 self._marker.launch()
             self._device.synchronize()
             for _ in range(steps):
                 step()
                 self._device.synchronize()
+        finally:
+            with _as_profiler_error():
+                session.stop()
         # prof.events() builds a Python object tree for seconds; the raw list takes milliseconds.
         result: Any = session.profiler
         records = read_records(result.kineto_results.events(), self._marker.kernel) if result else ([], [])

@@ -13,6 +13,9 @@ BATCH_NS = 50_000_000
 WARM_UP_TOKENS = 3
 """Tokens after a change of mode that stay out of every figure (caches, clocks, first launches)."""
 
+GAP = " […] "
+"""Stands in the text for tokens that were not read."""
+
 
 class TokenWriter:
     """Gathers the tokens of one mode and round at a time; call `flush` before either changes."""
@@ -62,6 +65,12 @@ class TokenWriter:
                 self.flush("warm-up")
         elif self._tokens[-1].done_ns - self._tokens[0].start_ns >= BATCH_NS:
             self.flush()
+
+    def mark_gap(self) -> None:
+        """Tokens were decoded whose ids were not read: reading them would have disturbed a
+        measurement. The text says so."""
+        if self._text is not None:
+            self._outbox.put(TextPiece(self._clock(), GAP))
 
     def flush(self, excluded: Exclusion | None = None) -> None:
         """Hand over what was gathered; a warm-up that is cut short stays one."""

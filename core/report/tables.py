@@ -80,7 +80,7 @@ def verified(facts: Facts) -> Rows:
             found.mode,
             f"{found.agree:,} of {found.steps:,}",
             f"{found.noise_agree:,} of {found.steps:,}",
-            f"{found.logit_diff:.4f}",
+            found.logit_diff_text,
             f"{found.noise_diff:.4f}",
             "differs by more than ten times that" if found.flagged else "within eager's own noise",
         )

@@ -10,18 +10,18 @@ from tests.tui.support import scenes
 from tests.tui.support.fake_feed import FakeFeed
 from tests.tui.support.grid import grid
 from tests.tui.support.waiting import until
-from tui.app import IdlegapApp
 from tui.exit_codes import ExitCode
+from tui.live_app import LiveApp
 
 
-def app_on(snap: Snapshot) -> tuple[IdlegapApp, FakeFeed]:
+def app_on(snap: Snapshot) -> tuple[LiveApp, FakeFeed]:
     feed = FakeFeed.still(snap)
-    return IdlegapApp(feed, clock=lambda: scenes.NOW_NS), feed
+    return LiveApp(feed, clock=lambda: scenes.NOW_NS), feed
 
 
 async def pressed(
     snap: Snapshot, *keys: str, size: tuple[int, int] = (80, 24)
-) -> tuple[IdlegapApp, FakeFeed, str]:
+) -> tuple[LiveApp, FakeFeed, str]:
     app, feed = app_on(snap)
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: "start" in feed.calls)
@@ -150,7 +150,7 @@ async def test_pages_scroll_and_stop_at_both_ends() -> None:
 async def test_the_screens_own_cost_is_reported() -> None:
     feed = FakeFeed.still(scenes.eager_and_graph())
     ticks = iter(range(10**9))
-    app = IdlegapApp(feed, clock=lambda: scenes.NOW_NS + next(ticks) * 100_000_000, fps=10)
+    app = LiveApp(feed, clock=lambda: scenes.NOW_NS + next(ticks) * 100_000_000, fps=10)
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: bool(feed.samples))
     assert feed.samples[0].frames_per_s > 0
@@ -174,7 +174,7 @@ async def test_a_new_size_lays_out_anew() -> None:
 
 async def test_from_loading_to_live_to_lost_and_back() -> None:
     feed = FakeFeed.still(scenes.loading())
-    app = IdlegapApp(feed, clock=lambda: scenes.NOW_NS)
+    app = LiveApp(feed, clock=lambda: scenes.NOW_NS)
 
     def show(snap: Snapshot) -> None:
         feed.scene = lambda _now_ns: snap

@@ -1,5 +1,6 @@
 """The command line: its contract, its errors, and what it must not import."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ def live_options(line: list[str]) -> LiveOptions:
     return options_from(cli.parse(line))
 
 
+CORE = max(os.sched_getaffinity(0))
 ROOT = Path(cli.__file__).resolve().parent.parent
 
 
@@ -35,12 +37,24 @@ def test_nothing_given_means_the_defaults_of_the_settings() -> None:
     options = live_options([])
     assert options.settings == Settings()
     assert (options.fps, options.in_process, options.nvml) == (4, False, True)
+    assert (options.record, options.record_max, options.metrics) == (None, 10**9, None)
+    assert options.neighbour_core is None
+
+
+def test_what_is_passed_on() -> None:
+    core = min(os.sched_getaffinity(0))
+    options = live_options(
+        f"--record run.jsonl.gz --record-max 1.5GB --metrics [::1]:9464 --neighbour-core {core}".split()
+    )
+    assert (options.record, options.record_max) == (Path("run.jsonl.gz"), 1_500_000_000)
+    assert options.metrics == ("::1", 9464)
+    assert options.neighbour_core == core
 
 
 def test_every_setting_has_an_option() -> None:
     line = (
         "--model m --device cuda:1 --mode graph --modes eager,graph --prompt-tokens 64 --new-tokens 32 "
-        "--max-cache-len 128 --batch 2 --spec-bandwidth 4800"
+        f"--max-cache-len 128 --batch 2 --spec-bandwidth 4800 --pin {CORE} --nice -5"
     )
     assert live_options(line.split()).settings == Settings(
         model="m",
@@ -52,6 +66,8 @@ def test_every_setting_has_an_option() -> None:
         max_cache_len=128,
         batch=2,
         spec_bandwidth=4.8e12,
+        pin_core=CORE,
+        nice=-5,
     )
 
 
@@ -72,9 +88,17 @@ def test_every_setting_has_an_option() -> None:
         ("--batch 0", ["--batch 0"]),
         ("--spec-bandwidth -1", ["--spec-bandwidth -1", "GB/s"]),
         ("--spec-bandwidth nan", ["--spec-bandwidth nan"]),
+        ("--pin -1", ["--pin -1", "from 0"]),
+        ("--pin 99999", ["--pin 99999", "cores that this process may use"]),
+        ("--nice 20", ["--nice 20", "-20 to 19"]),
         ("--fps 0", ["--fps 0", "1 to 10"]),
         ("--fps 11", ["--fps 11"]),
         ("--fp 3", ["--fp"]),
+        ("--metrics 70000", ["--metrics 70000", "65535"]),
+        ("--metrics :9464", ["--metrics :9464", "0.0.0.0"]),
+        ("--record-max little", ["--record-max little", "500M"]),
+        ("--record-max 100K", ["--record-max 100K", "262,144"]),
+        ("--neighbour-core 99999", ["--neighbour-core 99999", "may use"]),
         ("--colour", ["--colour"]),
     ],
 )
@@ -106,7 +130,15 @@ def test_without_a_terminal_it_exits_2_with_a_hint_that_works() -> None:
     )
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["live", "--help"], ["--version"], ["--mode", "turbo"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        *([verb.NAME, "--help"] for verb in cli.VERBS),
+        ["--version"],
+        ["--mode", "turbo"],
+    ],
+)
 def test_a_look_at_the_options_imports_nothing_heavy(arguments: list[str]) -> None:
     run = python(
         "import sys\n"

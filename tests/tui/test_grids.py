@@ -14,8 +14,8 @@ from tests.tui.support.fake_feed import FakeFeed
 from tests.tui.support.grid import grid
 from tests.tui.support.scenes import NOW_NS, SCENES
 from tests.tui.support.waiting import until
-from tui.app import IdlegapApp
 from tui.glyphs import GlyphLevel
+from tui.live_app import LiveApp
 
 FOLDER = Path(__file__).parent / "grids"
 SIZES = ((80, 24), (120, 40), (160, 45))
@@ -26,7 +26,7 @@ async def screen(
     scene: str, size: tuple[int, int], level: GlyphLevel = GlyphLevel.BRAILLE, *keys: str
 ) -> str:
     feed = FakeFeed.still(SCENES[scene]())
-    app = IdlegapApp(feed, clock=lambda: NOW_NS, level=level)
+    app = LiveApp(feed, clock=lambda: NOW_NS, level=level)
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: "start" in feed.calls)
         await pilot.press(*keys)
@@ -63,6 +63,11 @@ async def test_glyph_level(level: GlyphLevel) -> None:
 @pytest.mark.parametrize(("key", "page"), [("d", "detail"), ("e", "explain"), ("question_mark", "help")])
 async def test_page(key: str, page: str) -> None:
     compare(f"{page}-80x24", await screen("six-modes", (80, 24), GlyphLevel.BRAILLE, key))
+
+
+@pytest.mark.parametrize("size", SIZES[:2], ids=lambda size: f"{size[0]}x{size[1]}")
+async def test_why(size: tuple[int, int]) -> None:
+    compare(f"why-{size[0]}x{size[1]}", await screen("contended", size, GlyphLevel.BRAILLE, "w"))
 
 
 @pytest.mark.parametrize("scene", SCENES)

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -82,3 +83,11 @@ def test_loading_and_failure_take_the_place_of_the_chart() -> None:
     assert loading.strip == loading.bars == 0
     assert failed.strip == 0
     assert failed.failure >= 8
+
+
+@pytest.mark.parametrize("need", [LIVE, Need(loading=True), dataclasses.replace(LIVE, failed=True)])
+def test_a_replay_has_a_row_for_its_position_at_every_stage(need: Need) -> None:
+    replayed = plan(80, 24, dataclasses.replace(need, playback=True))
+    assert replayed.playback == 1
+    assert replayed.rows == 24
+    assert plan(80, 24, need).playback == 0

@@ -7,8 +7,8 @@ from tests.tui.support.scenes import NOW_NS, eager_and_graph, failed
 from tui.notices import NOTICE_NS, Notices
 
 
-def at(snap: Snapshot, age_ns: int) -> Snapshot:
-    return replace(snap, t_ns=NOW_NS + age_ns)
+def put_on(notices: Notices, snap: Snapshot, age_ns: int = 0) -> Snapshot:
+    return notices.put_on(snap, NOW_NS + age_ns)
 
 
 EAGER = replace(eager_and_graph(), mode="eager-static")
@@ -17,43 +17,43 @@ EAGER = replace(eager_and_graph(), mode="eager-static")
 def test_a_notice_stands_for_its_time_and_goes() -> None:
     notices = Notices()
     notices.say("look", NOW_NS)
-    assert notices.put_on(at(EAGER, NOTICE_NS)).notice == "look"
-    assert notices.put_on(at(EAGER, NOTICE_NS + 1)).notice == ""
+    assert put_on(notices, EAGER, NOTICE_NS).notice == "look"
+    assert put_on(notices, EAGER, NOTICE_NS + 1).notice == ""
 
 
 def test_a_mode_stays_asked_for_while_it_is_prepared() -> None:
     notices = Notices()
-    notices.put_on(EAGER)
-    notices.ask("graph", EAGER)
+    put_on(notices, EAGER)
+    notices.ask("graph", NOW_NS)
     capturing = replace(EAGER, stage=StageView("capturing", "", None, NOW_NS))
-    assert notices.put_on(at(capturing, 10 * NOTICE_NS)).notice == "entering 3 graph …"
+    assert put_on(notices, capturing, 10 * NOTICE_NS).notice == "entering 3 graph …"
     assert notices.asked == "graph"
-    assert notices.put_on(at(eager_and_graph(), 11 * NOTICE_NS)).notice == ""
+    assert put_on(notices, eager_and_graph(), 11 * NOTICE_NS).notice == ""
     assert notices.asked is None
 
 
 def test_a_refusal_answers_too() -> None:
     notices = Notices()
-    notices.put_on(replace(EAGER, notice="older news"))
-    notices.ask("graph", EAGER)
-    assert notices.put_on(replace(EAGER, notice="older news")).notice == "entering 3 graph …"
-    assert notices.put_on(replace(EAGER, notice="graph: capture failed")).notice == "graph: capture failed"
+    put_on(notices, replace(EAGER, notice="older news"))
+    notices.ask("graph", NOW_NS)
+    assert put_on(notices, replace(EAGER, notice="older news")).notice == "entering 3 graph …"
+    assert put_on(notices, replace(EAGER, notice="graph: capture failed")).notice == "graph: capture failed"
     assert notices.asked is None
 
 
 def test_a_refusal_in_the_same_words_as_the_last_one_does_not_block_the_keys() -> None:
     notices = Notices()
     refused = replace(EAGER, notice="graph: capture failed")
-    notices.put_on(refused)
-    notices.ask("graph", EAGER)
-    notices.put_on(at(refused, NOTICE_NS))
+    put_on(notices, refused)
+    notices.ask("graph", NOW_NS)
+    put_on(notices, refused, NOTICE_NS)
     assert notices.asked == "graph"
-    notices.put_on(at(refused, NOTICE_NS + 1))
+    put_on(notices, refused, NOTICE_NS + 1)
     assert notices.asked is None
 
 
 def test_a_lost_engine_takes_back_the_question() -> None:
     notices = Notices()
-    notices.ask("graph", EAGER)
-    assert notices.put_on(failed()).notice == ""
+    notices.ask("graph", NOW_NS)
+    assert put_on(notices, failed()).notice == ""
     assert notices.asked is None

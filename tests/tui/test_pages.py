@@ -1,21 +1,25 @@
 """Detail, explanation and help: today's numbers under their definitions."""
 
+from typing import get_args
+
 import pytest
 
 from core.modes import MODES
-from core.snapshot import Snapshot, StageView
+from core.snapshot import Cause, Snapshot, StageView
 from tests.tui.support import scenes
+from tui.causes import MARKS, MEANINGS, UNKNOWN_MARK
 from tui.screens.detail import detail_text
 from tui.screens.explain import explain_text
-from tui.screens.help import KEYS, help_text
+from tui.screens.help import KEYS, REPLAY_KEYS, help_text
 from tui.screens.page import PageText
+from tui.screens.why import threshold_words, why_text
 
 
 def text(page: PageText, snap: Snapshot, width: int = 80) -> str:
     return "\n".join(line.plain for line in page(snap, width))
 
 
-PAGES = pytest.mark.parametrize("page", [detail_text, explain_text, help_text])
+PAGES = pytest.mark.parametrize("page", [detail_text, explain_text, help_text, why_text])
 EVERY_SCENE = pytest.mark.parametrize("scene", [*scenes.SCENES.values(), scenes.unsupported])
 
 
@@ -95,3 +99,51 @@ def test_help_names_every_key_and_mode() -> None:
     for spec in MODES:
         assert spec.summary in shown
     assert "(n/a: torch.compile needs a C compiler" in " ".join(shown.split())
+
+
+def test_why_tells_shares_causes_evidence_and_advice() -> None:
+    shown = text(why_text, scenes.contended(), 110)
+    for words in (
+        "CONTENDED: neighbour: waits 43% for a CPU",
+        "3 neighbours of ours",
+        "► 3 neighbours are of our own making",
+        "since eager-static was entered",
+        "N neighbour    81 %     912 ms",
+        "main cause of 51 tokens",
+        "main cause of 1 token",
+        "N token 1,204: 41.3 ms, +18.9 ms: the decode thread waited 17.6 ms for a CPU",
+    ):
+        assert words in shown
+    assert shown.index("token 1,204") < shown.index("token 1,187")
+
+
+def test_why_states_the_threshold_and_how_it_is_made() -> None:
+    assert threshold_words(scenes.contended()).startswith(
+        "slow: above 25.2 ms = the mode's median 22.9 ms plus the larger of 6 MAD and 10 % of the median"
+    )
+    assert threshold_words(scenes.eager_and_graph()).startswith(
+        "slow: n/a: needs 32 tokens of this mode; then above the mode's median"
+    )
+
+
+def test_why_says_that_there_is_nothing_to_say() -> None:
+    shown = text(why_text, scenes.eager_and_graph())
+    assert "nobody holds the decode thread back" in shown
+    assert "no slow token of this mode has been explained yet" in shown
+    assert "none so far" in shown
+
+
+def test_every_cause_has_a_letter_of_its_own_and_a_meaning() -> None:
+    assert set(MARKS) == set(MEANINGS) == set(get_args(Cause))
+    assert len(set(MARKS.values())) == len(MARKS)
+    assert all(mark == UNKNOWN_MARK or (mark.isascii() and len(mark) == 1) for mark in MARKS.values())
+    shown = text(why_text, scenes.contended(), 110)
+    assert all(meaning in shown for meaning in MEANINGS.values())
+
+
+def test_help_of_a_replay_names_its_own_keys() -> None:
+    shown = text(help_text, scenes.replayed(), 100)
+    for key, meaning in REPLAY_KEYS:
+        assert key in shown
+        assert meaning.split()[0] in shown
+    assert "end a noisy neighbour" not in shown

@@ -17,7 +17,9 @@ from tui.widgets.header import Header
 from tui.widgets.host_panel import HostPanel
 from tui.widgets.key_bar import KeyBar
 from tui.widgets.loading import Loading
+from tui.widgets.mode_bars import ModeBars
 from tui.widgets.panel import Panel
+from tui.widgets.playback_bar import PlaybackBar, playback_words
 from tui.widgets.rate import RatePanel
 from tui.widgets.sentence import Sentence
 from tui.widgets.text_view import TextView
@@ -165,12 +167,86 @@ def test_keys_follow_the_state() -> None:
     assert "space → eager" in text(KeyBar, live)
     assert "space → graph" in text(KeyBar, scenes.eager_only())
     assert "space" not in text(KeyBar, scenes.no_gpu())
-    assert "p resume" in text(KeyBar, replace(live, paused=True))
+    assert "p resume" in text(KeyBar, replace(live, paused=True), 100)
     assert "R restart" in text(KeyBar, scenes.failed())
     assert "space" not in text(KeyBar, scenes.loading())
     for width in (30, 80, 200):
         assert text(KeyBar, live, width).rstrip().endswith("? help  q quit")
-        assert len(text(KeyBar, live, width)) <= width
+        assert len(text(KeyBar, live, width).rstrip()) <= width
+
+
+def test_the_80_column_bar_prefers_pages_that_explain() -> None:
+    bar = text(KeyBar, scenes.eager_and_graph())
+    assert "n neighbour  w why  e explain" in bar
+    assert "s save" not in bar
+    assert "s save" in text(KeyBar, scenes.eager_and_graph(), 200)
+
+
+def test_the_bar_offers_what_undoes() -> None:
+    assert "n N neighbour" in text(KeyBar, scenes.contended(), 140)
+    assert "r stop recording" in text(KeyBar, scenes.contended(), 140)
+    assert "r record" in text(KeyBar, scenes.eager_and_graph(), 140)
+
+
+@pytest.mark.parametrize("height", [2, 11])
+def test_host_panel_says_who_contends_and_what_of_it_is_ours(height: int) -> None:
+    shown = text(HostPanel, scenes.contended(), 80, height)
+    assert "neighbour: waits 43% for a CPU" in shown
+    assert "3 neighbours of ours" in shown
+    assert "of ours" not in text(HostPanel, scenes.eager_and_graph(), 80, height)
+
+
+def test_the_badge_stands_in_the_header_while_the_machine_is_contended() -> None:
+    assert text(Header, scenes.contended()).endswith("CONTENDED  REC 1.2 MB  LIVE ")
+    assert "CONTENDED" not in text(Header, scenes.eager_and_graph())
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_the_header_keeps_state_and_model_before_anything_else(width: int) -> None:
+    named = replace(scenes.contended(), engine=scenes.engine(model="org/" + "long-name" * 9, batch=8))
+    shown = text(Header, named, width)
+    assert len(shown) == width
+    assert shown.endswith("LIVE ")
+    assert width == 60 or "long-name" in shown
+
+
+def test_playback_bar_shows_head_switches_and_the_token() -> None:
+    snap = scenes.replayed()
+    shown = text(PlaybackBar, snap, 100, 1)
+    position, bar, length, *token = shown.split(maxsplit=3)
+    assert (position, length, token) == ("1:05", "2:30", ["token 1,204 of round 3: 4.18 ms"])
+    assert bar.index("█") == len(bar) * 65 // 150
+    assert [i for i, c in enumerate(bar) if c == "┊"] == [len(bar) * s // 150 for s in (20, 61, 110)]
+
+
+def test_playback_bar_ends_with_what_is_wrong_with_the_end() -> None:
+    snap = scenes.replayed()
+    assert snap.playback is not None
+    over = replace(snap.playback, position_ns=snap.playback.length_ns, ended=True, ending="it was cut off")
+    shown = text(PlaybackBar, replace(snap, playback=over), 100, 1)
+    assert shown.endswith("█ 2:30 it was cut off")
+    assert text(PlaybackBar, scenes.eager_and_graph(), 100, 1) == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"playing": True}, "playing 4x"),
+        ({}, "paused 4x"),
+        ({"ended": True}, "at its end"),
+        ({"behind": True, "playing": True}, "catching up 4x"),
+    ],
+)
+def test_a_replay_says_what_it_does(changes: dict[str, bool], words: str) -> None:
+    playback = scenes.replayed().playback
+    assert playback is not None
+    assert playback_words(replace(playback, **changes)) == words  # type: ignore[arg-type]
+
+
+def test_a_replay_invites_to_no_key_that_asks_an_engine() -> None:
+    shown = text(ModeBars, scenes.replayed(), 80, 7)
+    assert "press" not in shown
+    assert "not visited yet: inductor kernels" in shown
 
 
 def test_failure_shows_reason_hint_log_tail_and_keys() -> None:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from core.modes import BASELINE
 from core.snapshot import ModeView, Split, Strip, StripColumn, StripMark
 from tests.tui.support.scenes import eager_and_graph
+from tui.causes import UNKNOWN_MARK as SLOW
 from tui.glyphs import GlyphLevel
-from tui.widgets.strip_cells import SLOW
 from tui.widgets.strip_picture import LEFT_GUTTER, RIGHT_GUTTER, StripPicture
 
 MS = 1_000_000
@@ -120,6 +120,27 @@ def test_a_slow_token_is_flagged_where_it_stands_clear() -> None:
     picture.update(strip(column(0, 9, 17, slow=1), column(2, 17, 18, slow=1)), ())
     assert [row[0] for row in plot(picture)].count(SLOW) == 1
     assert SLOW not in [row[1] for row in plot(picture)]
+
+
+def test_a_slow_token_whose_cause_is_known_carries_its_letter_above_the_area() -> None:
+    picture = StripPicture(WIDTH, HEIGHT, GlyphLevel.ASCII)
+    slow = column(0, 9, 17, slow=1)
+    near = column(2, 13, 14, slow=1)
+    picture.update(strip(slow, near), ())
+    assert [row[0] for row in plot(picture)].count(SLOW) == 1
+    regions = picture.update(strip(replace(slow, cause="neighbour"), replace(near, cause="quota")), ())
+    assert {region.x for region in regions} == {LEFT_GUTTER, LEFT_GUTTER + 1}
+    marked = plot(picture)
+    assert [row[0] for row in marked].count("N") == 1
+    assert [row[1] for row in marked].count("Q") == 1
+    above = next(y for y, row in enumerate(marked) if row[1] == "Q")
+    assert marked[above + 1][1] in "#:"
+
+
+def test_no_cause_is_shown_where_no_token_was_slow() -> None:
+    picture = StripPicture(WIDTH, HEIGHT, GlyphLevel.ASCII)
+    picture.update(strip(replace(column(0, 9, 9), cause="quota")), ())
+    assert not any("Q" in row for row in plot(picture))
 
 
 def test_a_spike_does_not_flatten_the_picture() -> None:

@@ -51,3 +51,16 @@ def test_columns_pair_up_and_gaps_stay_gaps() -> None:
 def test_marks_outside_the_window_are_left_out_and_the_last_one_in_a_cell_wins() -> None:
     marks = [StripMark(9, "old"), StripMark(12, "first"), StripMark(13, "second"), StripMark(99, "later")]
     assert Sweep(10, 3).marks(marks) == {1: "second"}
+
+
+@given(CELLS, st.integers(100, 1000), st.integers(0, 99))
+def test_a_replay_that_is_wound_back_before_the_window_begins_anew(
+    cells: int, now: int, earlier: int
+) -> None:
+    late = advance(None, cells, 100, now)
+    assert advance(late, cells, 0, earlier) == advance(None, cells, 0, earlier)
+
+
+def test_a_replay_wound_back_within_the_window_keeps_it() -> None:
+    late = advance(None, 40, 100, 170)
+    assert advance(late, 40, 100, 150) == late

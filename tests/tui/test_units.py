@@ -80,3 +80,28 @@ def test_other_units() -> None:
     assert units.watts(212_400) == "212"
     assert units.ratio(5.478) == "5.48x"
     assert units.count(1432) == "1,432"
+
+
+@pytest.mark.parametrize(
+    ("n_bytes", "text"),
+    [(0, "0 KB"), (640_000, "640 KB"), (999_600, "1.0 MB"), (1_240_000, "1.2 MB"), (12_400_000, "12 MB"),
+     (999_900_000, "1.0 GB"), (14 * 10**9, "14 GB")],
+)  # fmt: skip
+def test_sizes_of_files(n_bytes: int, text: str) -> None:
+    assert units.size(n_bytes) == text
+
+
+@pytest.mark.parametrize(
+    ("ns", "text"), [(0, "0:00"), (7_900_000_000, "0:07"), (754 * 10**9, "12:34"), (3723 * 10**9, "1:02:03")]
+)
+def test_positions_in_a_recording(ns: int, text: str) -> None:
+    assert units.clock(ns) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "short"),
+    [("n/a: MIG", "n/a"), ("quota n/a: no cpu.max", "quota n/a"), ("cpu: waits 4 %", "cpu: waits 4 %"),
+     ("12 %", "12 %")],
+)  # fmt: skip
+def test_only_the_reason_of_a_missing_value_is_left_out(text: str, short: str) -> None:
+    assert units.without_reason(text) == short

@@ -135,6 +135,6 @@ def _verification(view: ModeView, width: int) -> list[Line]:
     verdict = "DIFFERS from eager" if verified.flagged else "same tokens"
     text = (
         f"{verdict}: {verified.agree}/{verified.steps} agree (eager with itself {verified.noise_agree}), "
-        f"largest logit difference {verified.logit_diff:.4f} (eager's own {verified.noise_diff:.4f})"
+        f"largest logit difference {verified.logit_diff_text} (eager's own {verified.noise_diff:.4f})"
     )
     return [Line().to(5).add(units.shorten(text, max(0, width - 5)), DIM)]

@@ -2,13 +2,19 @@
 
 from core.modes import BASELINE, MODES, REPLAYED
 from core.snapshot import Snapshot
+from tui.causes import MARKS, UNKNOWN_MARK
 from tui.line import Line
 from tui.palette import DIM, KEY, STRONG, TEXT
 from tui.units import na
 from tui.widgets.mode_bars import PLAIN_PARTS, SPLIT_PARTS
 from tui.widgets.rows import wrapped
-from tui.widgets.strip_cells import SLOW
 
+_PAGES = (
+    ("w", "why tokens were slow: causes, evidence, advice"),
+    ("e", "explain each number with its value now"),
+    ("d", "detail: kernels, ceilings, meters side by side"),
+    ("s", "save the screen as an SVG picture here"),
+)
 KEYS = (
     ("space", f"switch between {BASELINE} and {REPLAYED}: the same kernels, submitted differently"),
     ("1 - 6", "enter a mode"),
@@ -18,10 +24,20 @@ KEYS = (
     ("v", "verify that this mode decodes the same tokens as eager-static"),
     ("b B", "twice or half as many sequences at once"),
     ("[ ]", "a prompt of half or twice the length"),
-    ("s", "save the screen as an SVG picture here"),
-    ("d", "detail: kernels, ceilings, meters side by side"),
-    ("e", "explain each number with its value now"),
+    ("n N", "start and end a noisy neighbour: a busy process on this machine"),
+    ("r", "start a recording here, or end it"),
+    *_PAGES,
     ("R", "start the engine again after it has ended"),
+    ("q", "quit (ctrl+c too)"),
+)
+REPLAY_KEYS = (
+    ("space p", "play or pause; at the end, play again"),
+    ("+ -", "play faster or slower, from 0.25x to 16x"),
+    (".", "pause at the end of the next token"),
+    (">", "go to where the mode changes next"),
+    ("!", "go to the next slow token"),
+    ("← →", "go 5 s back or ahead"),
+    *_PAGES,
     ("q", "quit (ctrl+c too)"),
 )
 _KEY_AT = 12
@@ -30,7 +46,7 @@ _KEY_AT = 12
 def help_text(snap: Snapshot, width: int) -> list[Line]:
     """The rows of the help page."""
     lines = [Line(), _heading("keys")]
-    for key, meaning in KEYS:
+    for key, meaning in KEYS if snap.playback is None else REPLAY_KEYS:
         lines += _entry(key, meaning, width)
     lines += [Line(), _heading("modes")]
     for spec in MODES:
@@ -48,7 +64,9 @@ def help_text(snap: Snapshot, width: int) -> list[Line]:
             .add(f"{part.name}: {meaning}"[: width - _KEY_AT])
         ]
     lines += _entry("strip", _STRIP, width)
-    lines += _entry(SLOW, "a token far slower than its neighbours", width)
+    lines += _entry(UNKNOWN_MARK, "a token far slower than its neighbours", width)
+    letters = ", ".join(f"{letter} {cause}" for cause, letter in MARKS.items() if letter != UNKNOWN_MARK)
+    lines += _entry("A - Z", f"the same, once its cause is known: {letters}", width)
     return lines
 
 

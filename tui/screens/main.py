@@ -19,6 +19,7 @@ from tui.widgets.latency_strip import LatencyStrip
 from tui.widgets.loading import Loading
 from tui.widgets.mode_bars import ModeBars
 from tui.widgets.panel import Panel
+from tui.widgets.playback_bar import PlaybackBar
 from tui.widgets.rate import RatePanel
 from tui.widgets.sentence import Sentence
 from tui.widgets.text_view import TextView
@@ -61,6 +62,7 @@ class MainScreen(SnapshotScreen):
         self._below: list[Panel] = [
             TextView(level, id="text"),
             Sentence(level, id="sentence"),
+            PlaybackBar(level, id="playback"),
             KeyBar(level, id="keys"),
         ]
         self._box = _PanelBox(*self._side, id="panels")
@@ -101,6 +103,7 @@ def need_of(snap: Snapshot) -> Need:
         loading=is_loading(snap),
         failed=snap.failed is not None,
         text=bool(snap.text),
+        playback=snap.playback is not None,
     )
 
 

@@ -8,8 +8,9 @@ from textual.binding import Binding
 from core.snapshot import Snapshot
 from tui.glyphs import GlyphLevel
 from tui.line import Line
-from tui.palette import BACKGROUND, DIM, KEY, RULE, STRONG
+from tui.palette import BACKGROUND, DIM, KEY, RULE, STRONG, WARN
 from tui.screens.base import SnapshotScreen
+from tui.units import shorten
 from tui.widgets.panel import Panel
 
 PageText = Callable[[Snapshot, int], list[Line]]
@@ -17,7 +18,7 @@ PageText = Callable[[Snapshot, int], list[Line]]
 
 
 class Page(Panel):
-    """A title, a window on the rows of `text`, and a last row with the keys."""
+    """A title, a window on the rows of `text`, and a last row with the keys and the answer to one."""
 
     DEFAULT_CSS = "Page { height: 1fr; }"
 
@@ -42,6 +43,8 @@ class Page(Panel):
         keys = Line().add(" esc", KEY).add(" back", DIM)
         if len(body) > room:
             keys.add("   ↑ ↓", KEY).add(f" rows {self._top + 1}-{self._top + len(shown)} of {len(body)}", DIM)
+        if snap.notice:
+            keys.add("   ! ", WARN).add(shorten(snap.notice, max(0, width - keys.cells)), WARN)
         return [head, *shown, *[Line()] * (room - len(shown)), keys]
 
 

@@ -3,9 +3,10 @@
 from core.snapshot import Snapshot
 from tui.line import Line
 from tui.palette import BAD, DIM, KEY, SENTENCE, STRONG, TEXT, WARN
-from tui.units import elapsed, ms, rate, share
+from tui.units import clock, elapsed, ms, rate, share
 from tui.widgets.loading import stage_words
 from tui.widgets.panel import Panel
+from tui.widgets.playback_bar import playback_words
 from tui.widgets.rows import wrapped
 from tui.words import current, is_loading, mode_words, true_busy
 
@@ -17,10 +18,16 @@ class Compact(Panel):
         lines: list[Line] = []
         if snap.failed is not None:
             lines += wrapped(f"engine lost: {snap.failed.reason}", width, 3, "", BAD)
-            lines.append(Line().add("R", KEY).add(" restart "))
+            if snap.playback is None:
+                lines.append(Line().add("R", KEY).add(" restart "))
         elif is_loading(snap):
             since = elapsed(snap.t_ns - snap.stage.since_ns).strip()
             lines += wrapped(f"{stage_words(snap.stage)} {since}", width, 3, "", STRONG)
+        if snap.playback is not None:
+            at = f"{clock(snap.playback.position_ns)}/{clock(snap.playback.length_ns)}"
+            lines.append(Line().add(f"{playback_words(snap.playback)} {at}", DIM))
+        if snap.contended:
+            lines.append(Line().add("CONTENDED ", WARN).add(snap.contended, TEXT))
         if snap.rate is not None and snap.mode is not None:
             lines.append(Line().add(f"{rate(snap.rate.tok_per_s)} tok/s", STRONG))
             lines.append(Line().add(f"{ms(snap.rate.mean_ns)} ms/token", STRONG))

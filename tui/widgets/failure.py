@@ -18,14 +18,9 @@ class Failure(Panel):
         lines = [title("the engine has ended", "", width)]
         lines += wrapped(failed.reason, width, 3, "   ", BAD)
         lines += wrapped(failed.hint, width, 2, "   ", TEXT)
-        keys = (
-            Line()
-            .add("   R", KEY)
-            .add(" starts it again   ", TEXT)
-            .add("q", KEY)
-            .add(" quits with exit code ")
-        )
-        keys.add("3" if failed.unsupported else "4")
+        keys = _keys(unsupported=failed.unsupported)
+        if snap.playback is not None:
+            keys = Line().add("   This is what was recorded; the recording may go on from here.", DIM)
         room = height - len(lines) - 1
         if failed.log_tail and room > 3:
             lines.append(Line().add("   the last lines of its log:", DIM))
@@ -33,3 +28,8 @@ class Failure(Panel):
         tail = failed.log_tail[-room:] if room > 0 else ()
         lines += [Line().add("   │ ", DIM).add(shorten(text, width - 6), DIM) for text in tail]
         return [*lines[: height - 1], keys]
+
+
+def _keys(*, unsupported: bool) -> Line:
+    line = Line().add("   R", KEY).add(" starts it again   ", TEXT).add("q", KEY)
+    return line.add(f" quits with exit code {3 if unsupported else 4}")

@@ -1,36 +1,49 @@
-"""The first row: what runs on what, and whether it is live."""
+"""The first row: what runs on what, and whether it is live, recorded, or a replay."""
 
 from rich.style import Style
 
 from core.snapshot import Snapshot
 from tui.line import Line
-from tui.palette import BAD, DIM, GOOD, RULE, STRONG, TEXT, WARN
-from tui.units import elapsed
+from tui.palette import BAD, BADGE, DIM, GOOD, RULE, STRONG, TEXT, WARN
+from tui.units import elapsed, shorten, size
 from tui.widgets.panel import Panel
+from tui.widgets.playback_bar import playback_words
 from tui.widgets.readings import own_cost
 from tui.words import cpu_words, gpu_words, model_words
 
+_MODEL = 1
+"""The part that is shortened rather than left out: it says whether the weights are real."""
+
+_LEAST_PART = 8
+
 
 class Header(Panel):
-    """Name, device, model, host on the left; the screen's own cost and the state on the right."""
+    """Name, device, model, host on the left; the screen's own cost, badges and the state on the
+    right."""
 
     def paint(self, snap: Snapshot, width: int, height: int) -> list[Line]:
-        state, style = state_words(snap)
+        right = _right(snap)
         line = Line().add(" idlegap ", STRONG)
-        room = width - len(state) - 2
+        room = width - right.cells - 1
         for i, part in enumerate(_parts(snap)):
             separator = "  " if i == 0 else " · "
             if line.cells + len(separator) + len(part) > room:
-                break
+                part = shorten(part, room - line.cells - len(separator)) if i == _MODEL else ""
+                if len(part) < _LEAST_PART:
+                    break
             line.add(separator, RULE).add(part, TEXT if i < 2 else DIM)
-        cost = f"screen {own_cost(snap).replace(' CPU,', '')}" if snap.monitor is not None else ""
+        cost = ""
+        if snap.monitor is not None and snap.playback is None:
+            cost = f"screen {own_cost(snap).replace(' CPU,', '')}"
         if cost and line.cells + len(cost) + 2 <= room:
             line.to(room - len(cost)).add(cost, DIM)
-        return [line.right(f"{state} ", width, style)]
+        return [line.to(width - right.cells).extend(right)]
 
 
 def state_words(snap: Snapshot) -> tuple[str, Style]:
     """The state in capitals and its colour."""
+    if snap.playback is not None:
+        return f"REPLAY {playback_words(snap.playback)}", GOOD if snap.playback.playing else WARN
     suffix = " in-process (includes UI)" if snap.in_process else ""
     if snap.failed is not None:
         return "ENGINE LOST", BAD
@@ -40,6 +53,19 @@ def state_words(snap: Snapshot) -> tuple[str, Style]:
         return f"LIVE{suffix}", GOOD
     since = elapsed(snap.t_ns - snap.stage.since_ns).strip()
     return f"{snap.stage.stage.upper()} {since}{suffix}", WARN
+
+
+def _right(snap: Snapshot) -> Line:
+    line = Line()
+    if snap.contended:
+        line.add("CONTENDED", BADGE).add("  ")
+    recording = snap.recording
+    if recording is not None and recording.problem:
+        line.add("REC ENDED  ", BAD)
+    elif recording is not None:
+        line.add(f"REC {size(recording.size_bytes)}  ", BAD)
+    state, style = state_words(snap)
+    return line.add(f"{state} ", style)
 
 
 def _parts(snap: Snapshot) -> list[str]:

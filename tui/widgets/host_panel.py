@@ -32,6 +32,8 @@ def _short(snap: Snapshot, width: int, level: GlyphLevel) -> list[Line]:
         first.extend(core_line(cpu.core_pct, cpu.decode_core, SHORT_CORES, level)).add("  ")
     place = [("decode on core", readings.decode_core(cpu)), ("kept waiting", readings.run_delay(snap))]
     machine = [
+        *([("", snap.contended)] if snap.contended else []),
+        *([("", readings.own_neighbours(snap.neighbours))] if snap.neighbours else []),
         ("others", readings.others(cpu)),
         ("steal", readings.steal(cpu)),
         ("pressure", readings.pressure(snap.cgroup)),
@@ -72,9 +74,12 @@ def _tall(snap: Snapshot, width: int, height: int, level: GlyphLevel) -> list[Li
         ("cores", _cores(snap)),
         ("where it runs", _place(snap)),
     ]
-    stale = readings.staleness(cpu, snap)
-    if stale:
-        rows.insert(0, ("CPU readings", stale))
+    rows = [
+        ("CPU readings", readings.staleness(cpu, snap)),
+        ("CONTENDED", snap.contended),
+        ("beside it", readings.own_neighbours(snap.neighbours) if snap.neighbours else ""),
+        *rows,
+    ]
     lines += [labelled(label, value, width) for label, value in rows if value]
     return lines[:height]
 

@@ -1,11 +1,13 @@
 """The last row: what the keys do now."""
 
 from core.modes import REPLAYED
-from core.snapshot import Snapshot
+from core.snapshot import Playback, Snapshot
 from tui.line import Line
 from tui.palette import DIM, KEY
 from tui.widgets.panel import Panel
 from tui.words import is_loading
+
+_APART = "  "
 
 
 class KeyBar(Panel):
@@ -14,13 +16,16 @@ class KeyBar(Panel):
     def paint(self, snap: Snapshot, width: int, height: int) -> list[Line]:
         ending = _keys([("?", "help"), ("q", "quit")])
         line = Line().add(" ")
+        room = width + len(_APART) - ending.cells
         for key, meaning in _wishes(snap):
-            if line.cells + len(key) + len(meaning) + 3 + ending.cells <= width:
+            if line.cells + len(key) + len(meaning) + 1 + len(_APART) <= room:
                 line.extend(_keys([(key, meaning)]))
         return [line.extend(ending)]
 
 
 def _wishes(snap: Snapshot) -> list[tuple[str, str]]:
+    if snap.playback is not None:
+        return _replay_wishes(snap.playback)
     if snap.failed is not None:
         return [("R", "restart the engine"), ("d", "detail"), ("e", "explain")]
     if is_loading(snap):
@@ -30,10 +35,13 @@ def _wishes(snap: Snapshot) -> list[tuple[str, str]]:
     return [
         *([("space", "→ eager" if snap.mode == REPLAYED else "→ graph")] if replayable else []),
         ("1-6", "mode"),
+        ("n N" if snap.neighbours else "n", "neighbour"),
+        ("w", "why"),
+        ("e", "explain"),
+        ("d", "detail"),
         ("p", "resume" if snap.paused else "pause"),
         ("m", "measure"),
-        ("d", "detail"),
-        ("e", "explain"),
+        ("r", "stop recording" if snap.recording and not snap.recording.problem else "record"),
         ("t", "restart round"),
         ("v", "verify"),
         ("b B", "batch"),
@@ -42,8 +50,23 @@ def _wishes(snap: Snapshot) -> list[tuple[str, str]]:
     ]
 
 
+def _replay_wishes(playback: Playback) -> list[tuple[str, str]]:
+    return [
+        ("space", "pause" if playback.playing else "play"),
+        (".", "token"),
+        (">", "mode"),
+        ("!", "slow"),
+        ("← →", "5 s"),
+        ("+ -", "speed"),
+        ("w", "why"),
+        ("e", "explain"),
+        ("d", "detail"),
+        ("s", "save"),
+    ]
+
+
 def _keys(keys: list[tuple[str, str]]) -> Line:
     line = Line()
     for key, meaning in keys:
-        line.add(key, KEY).add(f" {meaning}  ", DIM)
+        line.add(key, KEY).add(f" {meaning}{_APART}", DIM)
     return line

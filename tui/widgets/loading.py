@@ -49,7 +49,8 @@ class Loading(Panel):
         self._stage: StageView | None = None
 
     def paint(self, snap: Snapshot, width: int, height: int) -> list[Line]:
-        self._remember(snap.stage)
+        if snap.playback is None:  # jumps through a recording would make up times
+            self._remember(snap.stage)
         stage = snap.stage
         lines = [Line()] if height > 8 else []
         lines += [
@@ -67,7 +68,7 @@ class Loading(Panel):
             lines.append(gauge.add(f" {stage.fraction:4.0%}", TEXT))
         lines.append(Line())
         introduction = wrapped(_INTRODUCTION, min(width, 76), 6, "   ", DIM)
-        if len(lines) + len(introduction) <= height:
+        if len(lines) + len(introduction) <= height and snap.playback is None:
             lines += introduction
         return lines[-height:] if len(lines) > height else lines
 

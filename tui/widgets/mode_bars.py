@@ -63,7 +63,7 @@ class ModeBars(Panel):
         on_cpu = snap.engine is not None and snap.engine.device == "cpu"
         return [
             _legend(rows, width, on_cpu=on_cpu),
-            *(_row(row, self._scale_ns, width, after) for row in rows),
+            *(_row(row, self._scale_ns, width, after, live=snap.playback is None) for row in rows),
         ]
 
 
@@ -102,12 +102,12 @@ def _legend(rows: list[ModeView], width: int, *, on_cpu: bool) -> Line:
     return line
 
 
-def _row(row: ModeView, scale_ns: int, width: int, after: int) -> Line:
+def _row(row: ModeView, scale_ns: int, width: int, after: int, *, live: bool) -> Line:
     line = Line().add(" ▸ " if row.current else "   ", KEY)
     line.add(f"{row.key} ", KEY if row.reason is None else DIM)
     line.add(f"{row.name:<13}", STRONG if row.current else TEXT if row.reason is None else DIM)
     if row.wall_ns is None:
-        return line.to(_BAR_AT).add(units.shorten(_invitation(row), width - _BAR_AT), DIM)
+        return line.to(_BAR_AT).add(units.shorten(_invitation(row, live=live), width - _BAR_AT), DIM)
     line.add(f"{units.ms(row.wall_ns)} ", STRONG if row.current else TEXT).to(_BAR_AT)
     cells = width - _BAR_AT - after
     if cells >= _LEAST_BAR:
@@ -142,8 +142,10 @@ def _share(row: ModeView) -> str:
     return ""
 
 
-def _invitation(row: ModeView) -> str:
+def _invitation(row: ModeView, *, live: bool) -> str:
     if row.reason is not None:
         return units.na(row.reason)
+    if not live:
+        return f"not visited yet: {row.summary}"
     keys = f"press {row.key}" + (" or space" if row.name in (BASELINE, REPLAYED) else "")
     return f"{keys}: {row.summary}"

@@ -62,6 +62,11 @@ def pressure(cgroup: CgroupSample | None, width: int | None = None) -> str:
     return units.percent(per_interval(waited_us * 1000, cgroup))
 
 
+def own_neighbours(count: int) -> str:
+    """The busy processes that key n has started."""
+    return f"{count} neighbour{'s' * (count != 1)} of ours"
+
+
 def per_interval(ns: int, cgroup: CgroupSample) -> float:
     """`ns` in percent of the sample's interval, 0 for an empty one."""
     return 100 * ns / cgroup.interval_ns if cgroup.interval_ns > 0 else 0.0

@@ -6,7 +6,7 @@ from rich.style import Style
 
 from tui.line import Line
 from tui.palette import DIM, RULE, STRONG, TEXT
-from tui.units import NA_SEPARATOR, shorten
+from tui.units import shorten, without_reason
 
 LABEL_AT = 7
 """Where the readings begin in the two-row panels."""
@@ -35,7 +35,7 @@ def joined(line: Line, items: list[tuple[str, str]], width: int) -> Line:
     for i in reversed(range(len(shown))):
         if line.cells + sum(len(name) + len(value) + 4 for name, value in shown) <= width + 3:
             break
-        shown[i] = (shown[i][0], shown[i][1].split(NA_SEPARATOR)[0])
+        shown[i] = (shown[i][0], without_reason(shown[i][1]))
     for i, (name, value) in enumerate(shown):
         if line.cells + len(name) + len(value) + 4 <= width or i == 0:
             line.add(" · " if i else "", DIM).add(f"{name} " if name else "", DIM).add(value)

@@ -1,8 +1,9 @@
 """What one cell column of the latency strip looks like, at each glyph level.
 
 A column is an area from zero up to the median: solid where the device computed, dotted where
-it idled, so that the dotted part is what the host costs. Above it stands the slowest token,
-flagged where it was far slower than its neighbours and stands clear of the area.
+it idled, so that the dotted part is what the host costs. Above it stands the slowest token;
+where it was far slower than its neighbours and stands clear of the area, it is flagged. Once
+its cause is known, the flag is the cause's letter (`tui.causes`), right above the area at least.
 """
 
 from dataclasses import dataclass
@@ -10,14 +11,14 @@ from math import ceil
 
 from rich.style import Style
 
-from core.snapshot import StripColumn
+from core.snapshot import Cause, StripColumn
+from tui.causes import mark
 from tui.glyphs import GlyphLevel
 from tui.palette import BAD, BOUND, DIM, HOST, TEXT, WHOLE, WORK
 from tui.widgets.sweep import CellBuckets
 
 Cell = tuple[str, Style]
 BLANK: Cell = (" ", TEXT)
-SLOW = "▲"
 _BRAILLE = 0x2800
 _LEFT_BITS = (0x40, 0x04, 0x02, 0x01)
 _RIGHT_BITS = (0x80, 0x20, 0x10, 0x08)
@@ -58,6 +59,7 @@ class _Half:
     median: int = 0
     peak: int = 0
     slow: bool = False
+    cause: Cause | None = None
     split: bool = False
 
 
@@ -71,10 +73,13 @@ def cell_column(buckets: CellBuckets, bands: tuple[Bands, Bands], scale: Scale) 
             cells.append(_braille_cell(left, right, low))
         else:
             cells.append(_coarse_cell(left if left.median >= right.median else right, low, scale))
+    area = (max(left.median, right.median) - 1) // scale.dots_per_row
     for half in (left, right):
         row = (half.peak - 1) // scale.dots_per_row
-        if half.slow and row > (max(left.median, right.median) - 1) // scale.dots_per_row:
-            cells[row] = (SLOW, BAD)
+        if half.cause is not None:
+            row = max(row, area + 1)  # what is explained should be seen
+        if half.slow and area < row < scale.rows:
+            cells[row] = (mark(half.cause), BAD)
     return cells
 
 
@@ -95,7 +100,7 @@ def _half(column: StripColumn | None, bands: Bands, scale: Scale) -> _Half:
     busy = min(median, scale.dots(bands.busy_ns)) if bands.busy_ns is not None else median
     bound = min(busy, scale.dots(bands.bound_ns)) if bands.bound_ns is not None else 0
     peak = max(median, scale.dots(column.max_ns))
-    return _Half(bound, busy, median, peak, column.slow > 0, bands.busy_ns is not None)
+    return _Half(bound, busy, median, peak, column.slow > 0, column.cause, bands.busy_ns is not None)
 
 
 def _braille_cell(left: _Half, right: _Half, low: int) -> Cell:

@@ -43,6 +43,8 @@ class Sweep:
 def advance(sweep: Sweep | None, cells: int, oldest_bucket: int, now_bucket: int) -> Sweep:
     """The window that shows `now_bucket` in `cells` cells: the old one while it does."""
     cells = max(1, cells)
+    if sweep is not None and now_bucket < sweep.origin:
+        sweep = None  # a replay was wound back
     origin = sweep.origin if sweep is not None else oldest_bucket - oldest_bucket % BUCKETS_PER_CELL
     overrun = (now_bucket - origin) // BUCKETS_PER_CELL - cells + 1
     if overrun > 0:

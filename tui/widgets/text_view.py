@@ -13,7 +13,6 @@ class TextView(Panel):
 
     def paint(self, snap: Snapshot, width: int, height: int) -> list[Line]:
         room = max(1, width - 8)
-        text = "".join(c if c.isprintable() else " " for c in snap.text)
-        rows = [text[-room:]] if height == 1 else (textwrap.wrap(text, room) or [""])[-height:]
+        rows = [snap.text[-room:]] if height == 1 else (textwrap.wrap(snap.text, room) or [""])[-height:]
         heads = [" text  ", *["       "] * height]
         return [Line().add(head, DIM).add(row, TEXT) for head, row in zip(heads, rows, strict=False)]

@@ -3,7 +3,7 @@
 from core.engine.modes.base import Mode, Workload, decode_one_token
 from core.engine.modes.compiled import Compiled
 from core.engine.modes.eager import Eager, EagerStatic
-from core.engine.modes.fused import Fused
+from core.engine.modes.fused import Fused, forget_compiled
 from core.engine.modes.fused_graph import FusedGraph
 from core.engine.modes.graph import Graph
 from core.modes import ModeName
@@ -12,4 +12,4 @@ MODE_CLASSES: dict[ModeName, type[Mode]] = {
     cls.name: cls for cls in (Eager, EagerStatic, Graph, Fused, Compiled, FusedGraph)
 }
 
-__all__ = ["MODE_CLASSES", "Mode", "Workload", "decode_one_token"]
+__all__ = ["MODE_CLASSES", "Mode", "Workload", "decode_one_token", "forget_compiled"]

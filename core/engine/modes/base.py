@@ -47,6 +47,10 @@ class Workload:
             self._tuned_step = build()
         return self._tuned_step
 
+    def forget_tuned_step(self) -> None:
+        """Let go of the compiled step; it and this workload hold each other."""
+        self._tuned_step = None
+
 
 def decode_one_token(model: PreTrainedModel, token: torch.Tensor, cache: Cache) -> torch.Tensor:
     """One decode step: forward over `token` (batch, 1), greedy argmax written back into it.

@@ -41,3 +41,6 @@ class Compiled(Mode):
 
     def step(self) -> torch.Tensor:
         return self.compiled_step()
+
+    def release(self) -> None:
+        del self.compiled_step

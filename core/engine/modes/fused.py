@@ -10,6 +10,7 @@ from core.engine.attention import GROUPED, register
 from core.engine.cache import graph_obstacle, positions, rewind
 from core.engine.errors import ModeError, first_line
 from core.engine.modes.base import Mode, Workload, decode_one_token
+from core.engine.trees import adopt_cudagraph_trees
 from core.modes import ModeName
 
 COMPILE_CALLS = 3
@@ -28,6 +29,13 @@ def tuned_options() -> dict[str, Any]:
         "combo_kernels": True,
         "pre_grad_custom_pass": SplitBias(),
     }
+
+
+def forget_compiled() -> None:
+    """Forget all compiled code: dynamo keeps a few versions of a function and then, silently,
+    stops compiling it. Called on the decode thread once no mode needs its code any more."""
+    adopt_cudagraph_trees()
+    torch._dynamo.reset()
 
 
 def compile_obstacle(workload: Workload) -> str | None:
@@ -60,6 +68,8 @@ def settle(workload: Workload, step: Callable[[], torch.Tensor]) -> None:
     Raises:
         ModeError: dynamo, inductor or the kernels' compiler gave up.
     """
+    if hasattr(torch._dynamo.config, "fail_on_recompile_limit_hit"):
+        torch._dynamo.config.fail_on_recompile_limit_hit = True
     saved_positions, saved_token = positions(workload.static), workload.token.clone()
     try:
         for _ in range(COMPILE_CALLS):
@@ -93,3 +103,7 @@ class Fused(Mode):
 
     def step(self) -> torch.Tensor:
         return self.compiled_step()
+
+    def release(self) -> None:
+        self.workload.forget_tuned_step()
+        del self.compiled_step

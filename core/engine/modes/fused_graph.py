@@ -21,3 +21,4 @@ class FusedGraph(Fused):
 
     def release(self) -> None:
         del self._captured
+        super().release()

@@ -27,14 +27,14 @@ class StepGraph:
         """
         device = workload.device.torch
         saved_positions, saved_token = positions(workload.static), workload.token.clone()
-        stream = torch.cuda.Stream(device)
+        stream, before = torch.cuda.Stream(device), torch.cuda.current_stream(device)
         self._graph = torch.cuda.CUDAGraph()
         try:
-            stream.wait_stream(torch.cuda.current_stream(device))
+            stream.wait_stream(before)
             with torch.cuda.stream(stream):
                 for _ in range(WARM_UP_STEPS):
                     step()
-            torch.cuda.current_stream(device).wait_stream(stream)
+            before.wait_stream(stream)
             # A graph has the addresses of cuBLAS's workspace built in, but does not own one that
             # the warm-up made: inductor's graph trees free all workspaces, and the replay would
             # then write into memory of others. Cleared now, it is made again within the capture,
@@ -45,6 +45,8 @@ class StepGraph:
             with torch.cuda.graph(self._graph, stream=stream, capture_error_mode="thread_local"):
                 self.logits = step()
         except RuntimeError as error:
+            # A capture that fails at its end leaves its stream as the current one.
+            torch.cuda.set_stream(before)
             raise ModeError(f"capture failed: {first_line(error)}") from error
         rewind(workload.static, saved_positions)
         workload.token.copy_(saved_token)

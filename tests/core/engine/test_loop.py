@@ -5,13 +5,16 @@ from itertools import pairwise
 import pytest
 
 from core.commands import RestartRound, SetMode, SetPaused, SetShape, Stop, TakeProfile, VerifyModes
+from core.engine.errors import UnsupportedError
 from core.engine.loop import PROFILE_RETRY_NS
 from core.engine.writer import WARM_UP_TOKENS
 from core.events import (
     EngineStage,
     ModeEntered,
     ModeRefused,
+    Notice,
     ProfileWindow,
+    RoundFinished,
     RoundStarted,
     TokenBatch,
     Verified,
@@ -159,3 +162,38 @@ def test_after_a_rejected_window_the_next_comes_sooner(run_loop):
     tick_ns = PROFILE_RETRY_NS // 20
     ran = run_loop(stop_at=20, profiler=profiler, profile_every_ns=10**18, clock=Clock(tick_ns))
     assert [w.accepted for w in ran.of(ProfileWindow)] == [False, True]
+
+
+def test_what_is_done_during_a_pause_does_not_end_it(run_loop):
+    ran = run_loop({4: [SetPaused(True), SetMode("eager"), SetPaused(False)]}, stop_at=8)
+    stages = [e.stage for e in ran.of(EngineStage)]
+    assert stages[-5:] == ["paused", "warming up", "decoding", "paused", "decoding"]
+    assert ran.of(ModeEntered)[-1].mode == "eager"
+    assert len(positions(ran.of(TokenBatch))) == 8
+
+
+def test_a_first_mode_that_cannot_be_prepared_is_refused_and_another_goes_on(run_loop):
+    refusing = {"fused": "compilation failed: no C compiler"}
+    ran = run_loop(stop_at=6, first_mode="fused", refusing=refusing)
+    assert [(r.mode, r.reason) for r in ran.of(ModeRefused)] == [("fused", refusing["fused"])]
+    assert {b.mode for b in ran.of(TokenBatch)} == {"eager-static"}
+
+
+def test_when_no_mode_can_be_prepared_the_engine_says_why(run_loop):
+    refusing = {"eager": "no memory", "eager-static": "no room"}
+    with pytest.raises(UnsupportedError, match=r"no mode can run here: .*eager-static: no room"):
+        run_loop(stop_at=6, refusing=refusing)
+
+
+def test_a_shape_beyond_the_models_positions_is_a_notice_and_decoding_goes_on(run_loop):
+    ran = run_loop({4: [SetShape(1, 100_000)]}, stop_at=8)
+    (notice,) = ran.of(Notice)
+    assert "synthetic:tiny knows 4,096" in notice.text
+    assert not ran.of(ModeRefused)
+    assert len(positions(ran.of(TokenBatch))) == 8
+
+
+def test_a_round_that_ends_within_a_window_is_finished(run_loop):
+    profiler = FakeProfiler(window(False), window(True))
+    ran = run_loop({2: [TakeProfile()]}, stop_at=12, profiler=profiler)
+    assert next((r.round, r.tokens) for r in ran.of(RoundFinished)) == (1, 10)

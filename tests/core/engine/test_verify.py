@@ -62,7 +62,10 @@ def test_logits_that_are_not_numbers_are_flagged(workload, verifier):
         def step(self) -> torch.Tensor:
             return super().step() * float("nan")
 
-    assert verifier.verify(Broken(workload)).flagged
+    verified = verifier.verify(Broken(workload))
+    assert verified.flagged
+    assert verified.logit_diff is None
+    assert verified.logit_diff_text == "logits that are not numbers"
 
 
 def test_rewinding_gives_the_same_logits_again(workload):
@@ -76,3 +79,15 @@ def test_rewinding_gives_the_same_logits_again(workload):
     again = [mode.step().clone() for _ in range(3)]
     for a, b in zip(first, again, strict=True):
         torch.testing.assert_close(a, b)
+
+
+def test_a_difference_of_rounding_is_not_flagged_where_eager_repeats_bitwise(workload, verifier):
+    class Rounded(EagerStatic):
+        def step(self) -> torch.Tensor:
+            logits = super().step()
+            return logits * (1 + 8 * torch.finfo(logits.dtype).eps)
+
+    verified = verifier.verify(Rounded(workload))
+    assert verified.noise_diff == 0
+    assert verified.logit_diff > 0
+    assert not verified.flagged

@@ -17,14 +17,15 @@ import msgspec
 from tests.tui.support.fake_feed import FakeFeed
 from tests.tui.support.moving import MovingFeed
 from tests.tui.support.scenes import SCENES, slideshow, unsupported
-from tui.live import run_screen
+from tui.live_app import LiveApp
+from tui.screen_run import run_screen
 
 
 def main() -> int:
     """Run the screen; its exit code."""
     report, scene = Path(sys.argv[1]), (sys.argv[2:] or ["moving"])[0]
     feed = make_feed(scene)
-    code = run_screen(feed, fps=4)
+    code = run_screen(feed, lambda level, output: LiveApp(feed, level=level, fps=4, output=output))
     monitor = feed.monitor if isinstance(feed, MovingFeed) else None
     report.write_text(
         json.dumps(

@@ -1,14 +1,15 @@
 """A session that shows what it is told to and remembers what it was asked."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 from core.commands import AnyCommand
 from core.events import MonitorSample
-from core.snapshot import Snapshot
+from core.snapshot import RecordingView, Snapshot
 
 
 class FakeFeed:
-    """A `tui.feed.Feed`. `scene` draws the snapshot at a time; commands are kept in order."""
+    """A `tui.feed.LiveFeed`. `scene` draws the snapshot at a time; commands are kept in order."""
 
     def __init__(self, scene: Callable[[int], Snapshot]) -> None:
         self.scene = scene
@@ -44,3 +45,19 @@ class FakeFeed:
 
     def note_frame(self, sample: MonitorSample) -> None:
         self.samples.append(sample)
+
+    @property
+    def recording(self) -> RecordingView | None:
+        return self.scene(0).recording
+
+    def toggle_recording(self, folder: Path) -> str:
+        self.calls.append(f"record in {folder}")
+        return "recording …"
+
+    def add_neighbour(self) -> str:
+        self.calls.append("add neighbour")
+        return "one more neighbour"
+
+    def remove_neighbour(self) -> str:
+        self.calls.append("remove neighbour")
+        return "one neighbour less"

@@ -7,6 +7,7 @@ from core.commands import AnyCommand, SetMode, SetPaused
 from core.events import CpuSample, MonitorSample
 from core.modes import ModeName
 from core.snapshot import STRIP_BUCKET_NS, Snapshot, Strip, StripColumn, StripMark
+from tests.tui.support.fake_feed import FakeFeed
 from tests.tui.support.scenes import (
     BOUND_NS,
     CPU,
@@ -22,14 +23,13 @@ from tests.tui.support.scenes import (
 SECOND_BUCKETS = 4
 
 
-class MovingFeed:
-    """A `tui.feed.Feed` whose picture follows the clock, four changes a second as in real life."""
+class MovingFeed(FakeFeed):
+    """A feed whose picture follows the clock, four changes a second as in real life."""
 
     def __init__(self) -> None:
+        super().__init__(self.moving)
         self.mode: ModeName = "eager-static"
         self.paused = False
-        self.commands: list[AnyCommand] = []
-        self.calls: list[str] = []
         self.monitor: MonitorSample | None = None
         self._first: int | None = None
         self._columns: list[StripColumn] = []
@@ -37,27 +37,19 @@ class MovingFeed:
         self._last = 0
         self._scene = eager_and_graph()
 
-    def start(self) -> None:
-        self.calls.append("start")
-
-    def restart(self) -> None:
-        self.calls.append("restart")
-
-    def close(self) -> None:
-        self.calls.append("close")
-
     def note_frame(self, sample: MonitorSample) -> None:
         self.monitor = sample
 
     def send(self, command: AnyCommand) -> None:
-        self.commands.append(command)
+        super().send(command)
         if isinstance(command, SetMode):
             self.mode = command.mode
             self._marks.append(StripMark(self._last, command.mode))
         if isinstance(command, SetPaused):
             self.paused = command.paused
 
-    def snapshot(self, now_ns: int) -> Snapshot:
+    def moving(self, now_ns: int) -> Snapshot:
+        """The picture at `now_ns`."""
         bucket = now_ns // STRIP_BUCKET_NS
         self._grow(bucket)
         draw = random.Random(bucket)

@@ -21,9 +21,14 @@ from core.events import (
 from core.modes import BASELINE, MODES, ModeName
 from core.snapshot import (
     STRIP_BUCKET_NS,
+    Cause,
+    CauseTotal,
     Ceiling,
     ModeView,
+    Playback,
     Rate,
+    RecordingView,
+    SlowView,
     Snapshot,
     Split,
     StageView,
@@ -402,6 +407,65 @@ def failed() -> Snapshot:
     )
 
 
+SLOW = (
+    SlowView(1204, 3, "eager-static", 41_300_000, 18_900_000, "neighbour",
+             "token 1,204: 41.3 ms, +18.9 ms: the decode thread waited 17.6 ms for a CPU; core 3 was 97 % "
+             "busy, others used 3.0 cores"),
+    SlowView(1187, 3, "eager-static", 33_000_000, 10_100_000, "more cpu",
+             "token 1,187: 33.0 ms, +10.1 ms: the same work took 9.8 ms more CPU time; others used 3.0 cores "
+             "meanwhile"),
+    SlowView(41, 3, "graph", 6_200_000, 2_000_000, "unexplained",
+             "token 41: 6.2 ms, +2.0 ms: unexplained: no reading accounts for it"),
+)  # fmt: skip
+SHARES = (
+    CauseTotal("neighbour", 912 * MS, 51),
+    CauseTotal("more cpu", 210 * MS, 12),
+    CauseTotal("unexplained", 9 * MS, 1),
+)
+
+
+def contended() -> Snapshot:
+    """Three neighbours of our own making slow eager decoding down, while it is being recorded."""
+    snap = eager_and_graph()
+    picture = strip([("graph", 30), ("eager-static", 24), ("eager-static", 20)])
+    causes: tuple[Cause, ...] = ("neighbour", "more cpu", "quota", "blocked")
+    columns = list(picture.columns)
+    last = len(columns) - 1
+    for cause, at in zip(causes, range(last - 18, last, 5), strict=False):
+        columns[at] = replace(columns[at], slow=2, max_ns=29_300_000, cause=cause)
+    marks = (picture.marks[0], StripMark(columns[last - 19].bucket, "+3 neighbours"))
+    return replace(
+        snap,
+        mode="eager-static",
+        modes=mode_views(("eager", "eager-static", "graph"), "eager-static"),
+        rate=rate("eager-static"),
+        strip=replace(picture, columns=tuple(columns), marks=marks, busy_ns=3_640_000, bound_ns=BOUND_NS),
+        sentence="A neighbour has the CPU: 17.6 of this token's 41.3 ms were spent waiting for it.",
+        slow=SLOW,
+        slow_shares=SHARES,
+        threshold_ns=25_200_000,
+        contended="neighbour: waits 43% for a CPU",
+        advice="3 neighbours are of our own making: remove them to compare.",
+        neighbours=3,
+        recording=RecordingView("idlegap-20261129-221503.jsonl.gz", 1_240_000),
+    )
+
+
+def replayed() -> Snapshot:
+    """The scene of the sketch, replayed, at a token that was stepped to."""
+    return replace(
+        eager_and_graph(),
+        playback=Playback(
+            position_ns=65_000 * MS,
+            length_ns=150_000 * MS,
+            speed=4.0,
+            playing=False,
+            switches_ns=(20_000 * MS, 61_000 * MS, 110_000 * MS),
+            token="token 1,204 of round 3: 4.18 ms",
+        ),
+    )
+
+
 def unsupported() -> Snapshot:
     """A CUDA device was asked for and there is none."""
     return Snapshot(
@@ -444,4 +508,6 @@ SCENES = {
     "unavailable-modes": unavailable_modes,
     "no-gpu": no_gpu,
     "failed": failed,
+    "contended": contended,
+    "replayed": replayed,
 }

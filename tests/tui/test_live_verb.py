@@ -1,0 +1,93 @@
+"""What a live run passes on: metrics while it is up, and a recording of itself."""
+
+import re
+import socket
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from core.events import Neighbours
+from core.metrics import Tally
+from core.recording import RecordingReader
+from core.snapshot import Snapshot
+from tests.tui.support import scenes
+from tests.tui.support.pty_program import PtyProgram
+from tui.exit_codes import ExitCode
+from tui.verbs.base import UsageError
+from tui.verbs.file_size import parse_size
+from tui.verbs.live import serving
+
+
+@pytest.mark.parametrize(
+    ("text", "n_bytes"),
+    [("250000", 250_000), ("500M", 500_000_000), ("1.5GB", 1_500_000_000), ("64 kb", 64_000), ("1g", 10**9)],
+)
+def test_sizes(text: str, n_bytes: int) -> None:
+    assert parse_size("--record-max", text) == n_bytes
+
+
+@pytest.mark.parametrize("text", ["", "M", "-1", "1e9", "5 T", "0x10", "nan"])
+def test_what_is_no_size_names_the_option(text: str) -> None:
+    with pytest.raises(UsageError, match="--record-max"):
+        parse_size("--record-max", text)
+
+
+def test_metrics_are_served_from_the_latest_snapshot_while_the_screen_is_up() -> None:
+    shown: list[Snapshot] = [scenes.eager_and_graph()]
+    with serving(("127.0.0.1", 0), Tally(), lambda: shown[-1]) as url:
+        with urllib.request.urlopen(url, timeout=20) as answer:
+            text = answer.read().decode()
+        port = int(re.findall(r":(\d+)/", url)[0])
+    assert 'idlegap_mode_active{mode="graph"} 1.0' in text
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection(("127.0.0.1", port), timeout=20)
+
+
+def test_a_port_that_is_taken_is_a_request_that_cannot_work() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with (
+            pytest.raises(UsageError, match=f"--metrics 127.0.0.1:{port}"),
+            serving(("127.0.0.1", port), Tally(), lambda: None),
+        ):
+            pass
+
+
+def test_without_the_option_nothing_is_served() -> None:
+    with serving(None, None, lambda: None) as url:
+        assert url == ""
+
+
+def test_a_recording_that_exists_is_refused_before_the_screen_is_up(tmp_path: Path) -> None:
+    taken = tmp_path / "run.jsonl"
+    taken.write_text("mine")
+    program = PtyProgram([sys.executable, "-m", "tui", "--device", "cpu", "--record", str(taken)])
+    try:
+        assert program.wait() == ExitCode.USAGE
+        assert not program.on_alternate_screen
+        assert program.stderr == (
+            f"idlegap: --record {taken}: exists already, and recordings are never overwritten\n"
+        )
+    finally:
+        program.close()
+    assert taken.read_text() == "mine"
+
+
+def test_a_live_run_records_itself_its_neighbours_and_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl.gz"
+    program = PtyProgram([sys.executable, "-m", "tui", "--device", "cpu", "--no-nvml", "--record", str(path)])
+    try:
+        program.wait_for_text("importing torch")
+        program.press("n")
+        program.wait_for_text("1 noisy neighbour on any core")
+        program.press("q")
+        assert program.wait() == 0
+        assert re.fullmatch(r"idlegap: recorded \d+ events, .* into .*\n", program.stderr)
+    finally:
+        program.close()
+    with RecordingReader(path) as reader:
+        counts = [event.count for event in reader if isinstance(event, Neighbours)]
+        assert reader.ending.reason == "stopped"
+    assert counts == [1, 0]

@@ -1,0 +1,232 @@
+"""The verbs that take a recording, from the command line to what they leave behind."""
+
+import csv
+import gzip
+import io
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from tests.core.recording.stories import REAL
+from tests.tui.support.pty_program import PtyProgram
+from tui import cli
+from tui.exit_codes import ExitCode
+
+ROOT = Path(cli.__file__).resolve().parent.parent
+TOKENS = 3749
+HEAVY = ("torch", "transformers", "pynvml")
+needs_no_demo = pytest.mark.skipif(
+    (files("core.recording") / "demo.jsonl.gz").is_file(), reason="this build has a demo recording"
+)
+
+
+def run(*arguments: str, check_heavy: bool = False) -> "subprocess.CompletedProcess[str]":
+    code = f"import sys; from tui.cli import main; code = main({list(arguments)!r})\n"
+    if check_heavy:
+        code += f"print([m for m in {HEAVY!r} if m in sys.modules], file=sys.stderr)\n"
+    return subprocess.run(
+        [sys.executable, "-c", code + "sys.exit(code)"],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+
+
+@pytest.fixture
+def cut(tmp_path: Path) -> Path:
+    """The recording without its last lines."""
+    path = tmp_path / "cut.jsonl"
+    path.write_bytes(b"".join(gzip.decompress(REAL.read_bytes()).splitlines(keepends=True)[:-9]))
+    return path
+
+
+# Errors: one line, exit 2, nothing on stdout ---------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ("replay absent.jsonl", ["absent.jsonl", "No such file"]),
+        ("replay README.md", ["README.md", "not an idlegap recording"]),
+        (f"replay {REAL} --speed 0.1", ["--speed 0.1", "0.25 to 16"]),
+        (f"replay {REAL} --speed nan", ["--speed nan", "0.25 to 16"]),
+        (f"replay {REAL} --speed fast", ["--speed", "fast"]),
+        (f"replay {REAL}", ["not a terminal"]),
+        ("replay", ["FILE|demo"]),
+        ("report absent.jsonl", ["absent.jsonl", "No such file"]),
+        (f"report {REAL} -o /absent/report.html", ["/absent/report.html", "cannot be written"]),
+        (f"report {REAL} -o {REAL}", ["the recording itself"]),
+        (f"export {REAL}", ["--csv", "--parquet"]),
+        (f"export {REAL} --csv --parquet", ["--csv", "--parquet"]),
+        ("export absent.jsonl --csv", ["absent.jsonl"]),
+        (f"export {REAL} --csv -o /absent/tokens.csv", ["/absent/tokens.csv", "cannot be written"]),
+        (f"export {REAL} --csv -o README.md", ["README.md", "File exists"]),
+        (f"export {REAL} --parquet", ["--parquet", "-o FILE"]),
+        (f"export {REAL} --parquet -o README.md", ["README.md", "File exists"]),
+    ],
+)
+def test_what_cannot_work_is_one_clear_line(
+    line: str, named: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    assert cli.main(line.split()) == ExitCode.USAGE
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("idlegap: ")
+    assert err.count("\n") == 1
+    for name in named:
+        assert name in err
+
+
+@needs_no_demo
+@pytest.mark.parametrize("line", ["replay demo", "report demo", "export demo --csv"])
+def test_a_build_without_a_demo_says_so(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(line.split()) == ExitCode.USAGE
+    assert "this build has no demo recording" in capsys.readouterr().err
+
+
+def test_control_characters_of_a_file_name_do_not_reach_the_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert cli.main(["replay", "\x1b[2Jabsent"]) == ExitCode.USAGE
+    assert "\x1b" not in capsys.readouterr().err
+
+
+# Replay ----------------------------------------------------------------------------------
+
+
+def test_starting_a_replay_imports_nothing_heavy() -> None:
+    code = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "import tui.cli, tui.screen_run\n"
+        "from core.replay import Replay\n"
+        "from tui.replay_app import ReplayApp\n"
+        f"ReplayApp(Replay(Path({str(REAL)!r})))\n"
+        f"print([m for m in {HEAVY!r} if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=100)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_a_replay_on_a_real_terminal_plays_and_gives_the_terminal_back() -> None:
+    program = PtyProgram([sys.executable, "-m", "tui", "replay", str(REAL), "--speed", "16"])
+    try:
+        program.wait_for_text("REPLAY playing 16x")
+        program.press(">")
+        program.wait_for_text("mode 2 eager-static")
+        program.press(" ")
+        program.wait_for_text("REPLAY paused 16x")
+        program.press("q")
+        assert program.wait() == 0
+        assert program.terminal_restored
+        assert program.stderr == ""
+    finally:
+        program.close()
+
+
+def test_a_cut_recording_says_so_when_the_terminal_is_given_back(cut: Path) -> None:
+    program = PtyProgram([sys.executable, "-m", "tui", "replay", str(cut)])
+    try:
+        program.wait_for_text("! the recording was cut off: its last whole line is ")
+        program.press("q")
+        assert program.wait() == 0
+        assert program.stderr.startswith("idlegap: the recording was cut off: its last whole line is ")
+    finally:
+        program.close()
+
+
+# Report and export -----------------------------------------------------------------------
+
+
+def test_a_report_is_written_and_an_older_one_replaced(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_text("older")
+    done = run("report", str(REAL), "-o", str(page), check_heavy=True)
+    assert done.returncode == 0
+    assert done.stdout == ""
+    assert done.stderr.splitlines() == [f"idlegap: wrote {page}", "[]"]
+    assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_csv_goes_to_stdout_and_everything_else_to_stderr() -> None:
+    done = run("export", str(REAL), "--csv")
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert len(rows) == TOKENS
+    assert int(rows[0]["wall_ns"]) == int(rows[0]["done_ns"]) - int(rows[0]["start_ns"])
+    assert done.stderr == f"idlegap: wrote {TOKENS:,} tokens\n"
+    assert done.returncode == 0
+
+
+def test_csv_goes_to_a_new_file(tmp_path: Path) -> None:
+    path = tmp_path / "tokens.csv"
+    done = run("export", str(REAL), "--csv", "-o", str(path), check_heavy=True)
+    assert done.stderr.splitlines() == [f"idlegap: wrote {TOKENS:,} tokens to {path}", "[]"]
+    assert done.stdout == ""
+    assert path.read_text().count("\n") == TOKENS + 1
+
+
+def test_parquet_goes_to_a_new_file(tmp_path: Path) -> None:
+    from pyarrow import parquet
+
+    path = tmp_path / "tokens.parquet"
+    assert run("export", str(REAL), "--parquet", "-o", str(path)).returncode == 0
+    assert parquet.read_metadata(path).num_rows == TOKENS
+
+
+def test_an_export_of_a_cut_recording_says_so(cut: Path) -> None:
+    done = run("export", str(cut), "--csv")
+    assert done.returncode == 0
+    assert "tokens; the recording was cut off: its last whole line is " in done.stderr
+
+
+def test_an_export_that_fails_leaves_no_file(tmp_path: Path) -> None:
+    damaged, table = tmp_path / "damaged.jsonl", tmp_path / "tokens.csv"
+    damaged.write_bytes(damaged_recording())
+    done = run("export", str(damaged), "--csv", "-o", str(table))
+    assert done.returncode == ExitCode.USAGE
+    assert "line 40" in done.stderr
+    assert not table.exists()
+
+
+def damaged_recording() -> bytes:
+    lines = gzip.decompress(REAL.read_bytes()).splitlines(keepends=True)
+    return b"".join([*lines[:39], b'{"type":"nonsense"}\n', *lines[40:]])
+
+
+def test_a_reader_that_has_had_enough_is_no_error() -> None:
+    line = f"{sys.executable} -m tui export {REAL} --csv | head -1; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", line], cwd=ROOT, capture_output=True, text=True, timeout=100)
+    assert done.stdout.startswith("engine,round,token,")
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_a_full_disk_is_one_clear_line() -> None:
+    line = f"{sys.executable} -m tui export {REAL} --csv > /dev/full"
+    done = subprocess.run(["bash", "-c", line], cwd=ROOT, capture_output=True, text=True, timeout=100)
+    assert done.returncode == ExitCode.USAGE
+    assert done.stderr == "idlegap: stdout: cannot be written: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    ("module", "line", "advice"),
+    [
+        ("matplotlib", ["report", str(REAL), "-o", "/tmp/never.html"], "pip install 'idlegap[report]'"),
+        ("pyarrow", ["export", str(REAL), "--parquet", "-o", "/tmp/never.parquet"],
+         "pip install 'idlegap[parquet]'"),
+    ],
+)  # fmt: skip
+def test_a_missing_extra_is_named_with_the_command_that_installs_it(
+    module: str, line: list[str], advice: str
+) -> None:
+    code = f"import sys; sys.modules[{module!r}] = None\nfrom tui.cli import main\nsys.exit(main({line!r}))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=100)
+    assert done.returncode == ExitCode.USAGE
+    assert advice in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not Path(line[-1]).exists()

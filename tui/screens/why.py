@@ -1,0 +1,85 @@
+"""The page on slow tokens: which they were, what took the time, and what would help."""
+
+from core.analysis.typical import LEAST_TOKENS, SLOW_MADS, SLOW_SHARE
+from core.snapshot import CauseTotal, SlowView, Snapshot
+from tui import units
+from tui.causes import MARKS, MEANINGS, mark
+from tui.line import Line
+from tui.palette import BAD, DIM, GOOD, HOST, SENTENCE, STRONG, TEXT, WARN
+from tui.widgets.readings import own_neighbours
+from tui.widgets.rows import title, wrapped
+from tui.words import current
+
+_SHARE_AT = 17
+_BAR_CELLS = 20
+_READABLE = 110
+_SLOW_ROWS = 3
+
+
+def why_text(snap: Snapshot, width: int) -> list[Line]:
+    """The rows of the page."""
+    room = min(width, _READABLE)
+    lines = [Line(), title("now", "", width)]
+    if snap.contended:
+        lines += wrapped(f"CONTENDED: {snap.contended}", room, 2, "   ", WARN)
+    else:
+        lines.append(Line().add("   nobody holds the decode thread back", GOOD))
+    if snap.neighbours:
+        lines.append(Line().add(f"   {own_neighbours(snap.neighbours)}: keys n and N", TEXT))
+    lines += wrapped(snap.advice, room, 3, " ► ", SENTENCE)
+    lines += [Line(), title("what slow tokens lost", since_words(snap), width)]
+    lines += share_rows(snap.slow_shares, width)
+    lines += wrapped(threshold_words(snap), room, 3, "   ", DIM)
+    lines += [Line(), title("slow tokens", "newest first, explained within a second", width)]
+    lines += [row for slow in snap.slow for row in slow_rows(slow, room)]
+    if not snap.slow:
+        lines.append(Line().add("   none so far", DIM))
+    lines += [Line(), title("causes", "the same letters mark the strip", width)]
+    for cause, letter in MARKS.items():
+        lines.append(
+            Line().add(f"   {letter} ", BAD).add(cause, TEXT).to(_SHARE_AT + 1).add(MEANINGS[cause], DIM)
+        )
+    return lines
+
+
+def since_words(snap: Snapshot) -> str:
+    """What the shares are of."""
+    return f"since {snap.mode} was entered" if snap.mode is not None else ""
+
+
+def threshold_words(snap: Snapshot) -> str:
+    """Above which time a token counts as slow, and how that is made."""
+    rule = (
+        f"the mode's median plus the larger of {SLOW_MADS} MAD and {SLOW_SHARE * 100:.0f} % of the median; "
+        "MAD is the median distance from the median"
+    )
+    if snap.threshold_ns is None:
+        return f"slow: {units.na(f'needs {LEAST_TOKENS} tokens of this mode')}; then above {rule}"
+    view = current(snap)
+    median = f" {units.ms(view.wall_ns).strip()} ms" if view is not None and view.wall_ns is not None else ""
+    above = units.ms(snap.threshold_ns).strip()
+    return f"slow: above {above} ms = {rule.replace('median', f'median{median}', 1)}"
+
+
+def share_rows(shares: tuple[CauseTotal, ...], width: int) -> list[Line]:
+    """One row for each cause: its share of all excess time as figure and bar."""
+    total_ns = sum(share.ns for share in shares)
+    if not total_ns:
+        return [Line().add("   nothing: no slow token of this mode has been explained yet", DIM)]
+    lines = []
+    for share in shares:
+        part = share.ns / total_ns
+        line = Line().add(f"   {MARKS[share.cause]} ", BAD).add(share.cause, STRONG).to(_SHARE_AT)
+        line.add(units.share(part), TEXT).add(f"  {units.ms(share.ns):>6} ms  ", TEXT)
+        filled = round(part * _BAR_CELLS)
+        line.add("█" * filled, HOST).add("░" * (_BAR_CELLS - filled), DIM)
+        tokens = f"  main cause of {units.count(share.tokens)} token{'s' * (share.tokens != 1)}"
+        lines.append(line.add(units.shorten(tokens, max(0, width - line.cells)), DIM))
+    return lines
+
+
+def slow_rows(slow: SlowView, width: int) -> list[Line]:
+    """One slow token with its evidence."""
+    lead = f"   {mark(slow.cause)} "
+    rows = wrapped(f"{slow.text} ({slow.mode})", width, _SLOW_ROWS, " " * len(lead), TEXT)
+    return [Line().add(lead, BAD).add(rows[0].plain[len(lead) :]), *rows[1:]]

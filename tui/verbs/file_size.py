@@ -1,0 +1,20 @@
+"""Sizes on the command line."""
+
+import re
+
+from tui.verbs.base import UsageError
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([KMG]?)B?", re.IGNORECASE)
+_FACTORS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
+
+
+def parse_size(option: str, text: str) -> int:
+    """Bytes of ``500M``, ``1.5GB`` or ``250000``; K, M and G are decimal.
+
+    Raises:
+        UsageError: naming `option`, for anything else.
+    """
+    found = _SIZE.fullmatch(text.strip())
+    if found is None:
+        raise UsageError(f"{option} {text}: expected a size such as 500M or 1.5G")
+    return round(float(found[1]) * _FACTORS[found[2].upper()])

@@ -1,0 +1,38 @@
+"""The verb `replay`: the live screen on a recording."""
+
+import argparse
+
+from tui.verbs.base import UsageError, check_terminal
+from tui.verbs.recording_file import add_recording, recording_path
+
+NAME = "replay"
+HELP = "show a recording on the live screen"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `replay`."""
+    add_recording(parser)
+    parser.add_argument(
+        "--speed", type=float, default=1.0, metavar="X", help="times as fast, 0.25 to 16 (default 1)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Replay until the screen is left; its exit code.
+
+    Raises:
+        UsageError: for options that cannot work, without a terminal, and for a recording that
+            cannot be read.
+    """
+    from core.recording.transport import SPEEDS
+    from core.replay import Replay
+
+    if not SPEEDS[0] <= arguments.speed <= SPEEDS[-1]:
+        raise UsageError(f"--speed {arguments.speed:g}: must be from {SPEEDS[0]:g} to {SPEEDS[-1]:g}")
+    with recording_path(arguments.file) as path:
+        replay = Replay(path, speed=arguments.speed)
+        check_terminal()
+        from tui.replay_app import ReplayApp
+        from tui.screen_run import run_screen
+
+        return run_screen(replay, lambda level, output: ReplayApp(replay, level=level, output=output))
