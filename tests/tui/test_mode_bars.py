@@ -5,6 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.events import Verified
 from core.snapshot import Snapshot
 from tests.tui.support import scenes
 from tui.glyphs import GlyphLevel
@@ -90,3 +91,11 @@ def test_the_common_scale_stays_while_medians_wobble() -> None:
 
     assert graph_row(1.0) == graph_row(1.02) == graph_row(0.98)
     assert graph_row(1.0) != graph_row(3.0)
+
+
+def test_a_mode_with_other_tokens_is_marked_in_place_of_its_speed_up() -> None:
+    wrong = Verified(0, "graph", 255, 12, 2.1, 255, 0.01, flagged=True)
+    snap = scenes.SCENES["eager-and-graph"]()
+    modes = tuple(replace(m, verified=wrong) if m.name == "graph" else m for m in snap.modes)
+    (graph,) = [row for row in rows(replace(snap, modes=modes)) if "3 graph" in row]
+    assert graph.rstrip().endswith("WRONG")

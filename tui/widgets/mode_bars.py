@@ -9,7 +9,7 @@ from core.snapshot import ModeView, Snapshot
 from tui import units
 from tui.glyphs import GlyphLevel
 from tui.line import Line
-from tui.palette import BOUND, DIM, GAP, HOST, KEY, STRONG, TEXT, WORK
+from tui.palette import BAD, BOUND, DIM, GAP, HOST, KEY, STRONG, TEXT, WORK
 from tui.widgets.panel import Panel
 
 _BAR_AT = 24
@@ -113,7 +113,9 @@ def _row(row: ModeView, scale_ns: int, width: int, after: int, *, live: bool) ->
     if cells >= _LEAST_BAR:
         _bar(line, row, scale_ns, cells)
     line.to(width - after + 1).add(_share(row), TEXT)
-    if row.speedup is not None and row.name != BASELINE:
+    if row.verified is not None and row.verified.flagged:
+        line.add(" WRONG", BAD)
+    elif row.speedup is not None and row.name != BASELINE:
         line.add(f"{units.ratio(row.speedup):>6}", DIM)
     elif row.name == BASELINE:
         line.add("  base", DIM)
