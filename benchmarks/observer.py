@@ -35,13 +35,14 @@ from core.commands import SetMode
 from core.events import AnyEvent, EngineFailed, EngineReady, ModeEntered, TokenBatch
 from core.link import EngineProcess, InProcessEngine
 from core.modes import ModeName
+from core.sensors.sampler import Sampler
 from core.session import Session
 from core.settings import Settings
 from core.snapshot import Snapshot
 
 POLL_S = 0.05
 SETTLE_S = 0.15
-"""Tokens this soon after the arm's beginning stay out: painting the first screen is not watching."""
+"""Tokens this soon after the first paint stay out: starting the screen is not watching."""
 
 
 class Ear:
@@ -86,11 +87,13 @@ class Attached:
         return self._session.snapshot(now_ns)
 
 
-def arm_alone(session: Session, seconds: float) -> None:
+def arm_alone(session: Session, seconds: float) -> dict[str, float]:
+    begin_ns = time.perf_counter_ns() + int(SETTLE_S * 1e9)
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         session.pump()
         time.sleep(POLL_S)
+    return {"begin_ns": begin_ns}
 
 
 def arm_watched(session: Session, seconds: float, fps: float) -> dict[str, float]:
@@ -102,7 +105,7 @@ def arm_watched(session: Session, seconds: float, fps: float) -> dict[str, float
     marks: list[tuple[float, float, int]] = []
 
     def mark() -> None:
-        marks.append((time.monotonic(), time.process_time(), output.bytes_written))
+        marks.append((time.perf_counter_ns(), time.process_time(), output.bytes_written))
 
     class Timed(IdlegapApp):
         def _begin(self) -> None:
@@ -116,35 +119,35 @@ def arm_watched(session: Session, seconds: float, fps: float) -> dict[str, float
 
     Timed(Attached(session), level=GlyphLevel.BRAILLE, fps=fps, output=output).run(mouse=False)
     output.close()
-    (began, cpu_s, written), (ended, cpu_end_s, written_end) = marks
+    (began_ns, cpu_s, written), (ended_ns, cpu_end_s, written_end) = marks
+    elapsed_s = (ended_ns - began_ns) / 1e9
     return {
-        "cpu_pct": 100 * (cpu_end_s - cpu_s) / (ended - began),
-        "bytes_per_s": (written_end - written) / (ended - began),
+        "begin_ns": began_ns,
+        "cpu_pct": 100 * (cpu_end_s - cpu_s) / elapsed_s,
+        "bytes_per_s": (written_end - written) / elapsed_s,
     }
 
 
-def arm_sensed(session: Session, seconds: float, ready: EngineReady) -> None:
-    from core.sensors.sampler import Sampler
-
+def arm_sensed(session: Session, seconds: float, ready: EngineReady) -> dict[str, float]:
     sampler = Sampler(deque(maxlen=64).append)
     sampler.start()
     sampler.watch_engine(ready.pid, ready.tid, ready.device_uuid)
-    arm_alone(session, seconds)
+    arm = arm_alone(session, seconds)
     sampler.stop()
+    return arm
 
 
-def timed_arm(ear: Ear, run: Callable[[], dict[str, float] | None]) -> dict[str, float]:
+def timed_arm(ear: Ear, run: Callable[[], dict[str, float]]) -> dict[str, float]:
     """Mean wall of the tokens decoded within the arm, and what watching them cost."""
     ear.tokens.clear()
-    begin = time.perf_counter_ns() + int(SETTLE_S * 1e9)
-    cost = run() or {}
-    walls = [wall for done, wall in ear.tokens if done - wall >= begin]
+    arm = run()
+    walls = [wall for done, wall in ear.tokens if done - wall >= arm["begin_ns"]]
     if not walls:
         raise RuntimeError("no token was decoded within an arm: make the arms longer")
     return {
         "mean_wall_ns": fmean(walls),
         "tokens": len(walls),
-        **cost,
+        **arm,
     }
 
 
@@ -167,15 +170,24 @@ def measure(options: dict, hosting: str, out: Path) -> None:
         rows: list[dict] = []
         for what, fps in configurations:
             arms = {mode: {"watched": [], "alone": []} for mode in options["modes"]}
-            for _ in range(options["pairs"]):
+            sampler = Sampler(deque(maxlen=64).append)
+            if what == "screen":
+                # As in the live screen; they run in both arms, so that only the screen differs.
+                sampler.start()
+                sampler.watch_engine(ready.pid, ready.tid, ready.device_uuid)
+            for pair in range(options["pairs"]):
                 for mode, both in arms.items():
                     enter(session, ear, mode)
                     if what == "screen":
                         watch = partial(arm_watched, session, options["seconds"], fps)
                     else:
                         watch = partial(arm_sensed, session, options["seconds"], ready)
-                    both["watched"].append(timed_arm(ear, watch))
-                    both["alone"].append(timed_arm(ear, partial(arm_alone, session, options["seconds"])))
+                    ways = {"watched": watch, "alone": partial(arm_alone, session, options["seconds"])}
+                    # The host drifts: each way comes first in every other pair.
+                    for name in sorted(ways, reverse=pair % 2 == 0):
+                        both[name].append(timed_arm(ear, ways[name]))
+            if what == "screen":
+                sampler.stop()
             common = {"hosting": hosting, "what": what, "fps": fps, "size": options["size"]}
             rows += [{**common, "mode": mode, **both, "kept": kept(both)} for mode, both in arms.items()]
             out.write_text(json.dumps(rows))
@@ -265,6 +277,8 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--no-sensors", action="store_true")
     given = parser.parse_args()
+    if given.pairs < 3:
+        parser.error(f"--pairs {given.pairs}: an interval needs at least 3")
     options = {
         "pairs": given.pairs,
         "seconds": given.seconds,

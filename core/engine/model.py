@@ -60,8 +60,9 @@ class LoadedModel:
 
     @property
     def weight_bytes(self) -> int:
-        """Bytes of the distinct storages behind the parameters: tied once, quantised as stored."""
-        storages = [p.untyped_storage() for p in self.model.parameters()]
+        """Bytes of the distinct storages that hold the weights: tied once, quantised as stored
+        (some quantisers keep theirs in buffers)."""
+        storages = [tensor.untyped_storage() for tensor in self.model.state_dict().values()]
         return sum({storage.data_ptr(): storage.nbytes() for storage in storages}.values())
 
 
