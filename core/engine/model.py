@@ -118,6 +118,9 @@ def load_model(name: str | None, device: Device, progress: Progress) -> LoadedMo
 def _synthetic(name: str, device: Device) -> LoadedModel:
     torch.manual_seed(SEED)
     dtype = torch.float16 if device.is_cuda else torch.float32
+    if name == SYNTHETIC_TINY and not device.is_cuda:
+        # Its operators are too small to share: helper threads would only wait for each other.
+        torch.set_num_threads(1)
     # Drawing under the device context also computes the rotary frequencies there; building on
     # "meta" and emptying later would leave that non-persistent buffer as garbage.
     with device.torch:
