@@ -53,6 +53,10 @@ CALM_S = 1.25
 """Calm enough between bursts that what is usual stays what it is without a fault."""
 
 SETTLE_TOKENS = 48
+STEP_S = 0.25
+CALM_PATIENCE = 10
+"""The calm stretch is the longest, so it may wait for quiet this many times as long as a burst."""
+
 RIGHT_LEAST = 0.90
 FALSE_MOST = 0.01
 
@@ -62,28 +66,32 @@ EVENTS, SCENARIOS = "events.jsonl", "scenarios.json"
 def run_scenario(rig: Rig, faults: Sequence[Fault], bursts: int, patience_s: float) -> Scenario:
     """Inject `faults` together, `bursts` times, with calm in between."""
     rig.pump_tokens(SETTLE_TOKENS)
-    name, invited_pct = " + ".join(f.name for f in faults), sum(f.invited_pct for f in faults)
-    scenario = Scenario(name, time.perf_counter_ns(), invited_pct)
+    scenario = Scenario(" + ".join(fault.name for fault in faults), time.perf_counter_ns())
     burst_s = 0.1 if all(fault.once for fault in faults) else BURST_S
     for _ in range(bursts):
         rig.wait_until_quiet(UNINVITED_PCT, patience_s)
         for fault in faults:
             fault.begin(rig, burst_s)
+        began = time.monotonic()
         rig.pump(burst_s)
+        invited_pct = 100 * rig.guests_cpu_s() / (time.monotonic() - began)
         for fault in faults:
             start_ns, end_ns = fault.end()
-            scenario.injections.append(Injection(fault.causes, start_ns, end_ns))
+            scenario.injections.append(Injection(fault.causes, start_ns, end_ns, invited_pct))
+            invited_pct = 0.0
         rig.pump(max(CALM_S * burst_s / BURST_S, 0.5))
     scenario.end_ns = time.perf_counter_ns()
     return scenario
 
 
 def run_calm(rig: Rig, seconds: float, patience_s: float) -> Scenario:
-    """Nothing but the sensors beside the engine."""
+    """Nothing but the sensors beside the engine, until `seconds` of it were quiet."""
     rig.pump_tokens(SETTLE_TOKENS)
-    rig.wait_until_quiet(UNINVITED_PCT, patience_s)
     scenario = Scenario(NOTHING, time.perf_counter_ns())
-    rig.pump(seconds)
+    end = time.monotonic() + patience_s * CALM_PATIENCE
+    while seconds > 0 and (rig.is_quiet(UNINVITED_PCT) or time.monotonic() < end):
+        rig.pump(STEP_S)
+        seconds -= STEP_S * rig.is_quiet(UNINVITED_PCT)
     scenario.end_ns = time.perf_counter_ns()
     return scenario
 

@@ -19,11 +19,13 @@ shared host the core itself slows down when its other hardware thread is at work
 
 @dataclass(frozen=True, slots=True)
 class Injection:
-    """One fault while it acted, and the causes that are right answers."""
+    """One fault while it acted, and the causes that are right answers. `invited_pct` is the load of
+    the other programs that belong to it, in percent of one core."""
 
     causes: tuple[Cause, ...]
     start_ns: int
     end_ns: int
+    invited_pct: float = 0.0
 
     def overlap_ns(self, start_ns: int, end_ns: int) -> int:
         return max(min(self.end_ns, end_ns) - max(self.start_ns, start_ns), 0)
@@ -31,12 +33,10 @@ class Injection:
 
 @dataclass(slots=True)
 class Scenario:
-    """A stretch of time in which the same faults were injected again and again; `invited_pct` is
-    the load of other programs that belongs to them, in percent of one core."""
+    """A stretch of time in which the same faults were injected again and again."""
 
     name: str
     start_ns: int
-    invited_pct: float = 0.0
     end_ns: int = 0
     injections: list[Injection] = field(default_factory=list)
 
@@ -78,7 +78,7 @@ def tally(
     judged = set()
     for token in tokens:
         if scenario.start_ns <= token.done_ns < scenario.end_ns:
-            if _others_pct(loads, token.done_ns) > scenario.invited_pct + UNINVITED_PCT:
+            if _uninvited_pct(scenario, loads, token.done_ns) > UNINVITED_PCT:
                 row.disturbed += 1
                 continue
             judged.add(token.done_ns)
@@ -102,6 +102,11 @@ def tally(
     return row
 
 
-def _others_pct(loads: Sequence[CpuSample], at_ns: int) -> float:
+def _uninvited_pct(scenario: Scenario, loads: Sequence[CpuSample], at_ns: int) -> float:
+    """Load of programs that belong to no injection, in the sample that holds `at_ns`."""
     at = bisect_left(loads, at_ns, key=lambda sample: sample.t_ns)
-    return (loads[at].others_pct or 0.0) if at < len(loads) else 0.0
+    if at == len(loads):
+        return 0.0
+    start_ns, end_ns = loads[at - 1].t_ns if at else at_ns, loads[at].t_ns
+    invited_pct = sum(i.invited_pct for i in scenario.injections if i.overlap_ns(start_ns, end_ns))
+    return (loads[at].others_pct or 0.0) - invited_pct

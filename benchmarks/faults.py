@@ -18,12 +18,10 @@ from core.snapshot import Cause
 STOP_S = 0.030
 LOCK_MS = 30
 MOST_HOGS = 8
-ANY_LOAD = 1e9
 
 HOG = """
-import ctypes, os, select, sys
+import ctypes, select
 ctypes.CDLL(None).prctl(1, 9)
-os.sched_setaffinity(0, {int(core) for core in sys.argv[1].split(",")})
 source, target = bytearray(64 << 20), bytearray(64 << 20)
 while not select.select([0], [], [], 0)[0]:
     target[:] = source
@@ -50,13 +48,11 @@ class Fault(ABC):
     Attributes:
         causes: the answers that are right.
         once: one short blow rather than a state that lasts for the burst.
-        invited_pct: load of other programs that comes with it, in percent of one core.
     """
 
     name: str
     causes: tuple[Cause, ...]
     once = False
-    invited_pct = 0.0
 
     @abstractmethod
     def begin(self, victim: Victim, seconds: float) -> None:
@@ -72,7 +68,6 @@ class NeighbourOnCore(Fault):
 
     name = "neighbour, same core"
     causes = ("neighbour",)
-    invited_pct = ANY_LOAD
 
     def begin(self, victim: Victim, seconds: float) -> None:
         self._tid = victim.tid
@@ -94,7 +89,6 @@ class NeighboursEverywhere(Fault):
 
     name = "neighbours, all cores"
     causes = ("neighbour",)
-    invited_pct = ANY_LOAD
 
     def begin(self, victim: Victim, seconds: float) -> None:
         self._started = time.perf_counter_ns()
@@ -180,19 +174,21 @@ class MemoryHog(Fault):
 
     def __init__(self) -> None:
         self._count = min(MOST_HOGS, len(os.sched_getaffinity(0)) - 1)
-        self.invited_pct = 100.0 * self._count
 
     def begin(self, victim: Victim, seconds: float) -> None:
         self._tid = victim.tid
         self._usable = os.sched_getaffinity(victim.tid)
         own = max(self._usable)
         os.sched_setaffinity(victim.tid, {own})
-        others = ",".join(str(core) for core in self._usable if core != own)
         self._started = time.perf_counter_ns()
+        # Inherited from the start: on the way to its own affinity a hog would be a neighbour.
+        mine = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, self._usable - {own})
         self._hogs = [
-            subprocess.Popen([sys.executable, "-I", "-S", "-c", HOG, others], stdin=subprocess.PIPE)
+            subprocess.Popen([sys.executable, "-I", "-S", "-c", HOG], stdin=subprocess.PIPE)
             for _ in range(self._count)
         ]
+        os.sched_setaffinity(0, mine)
 
     def end(self) -> Span:
         for hog in self._hogs:

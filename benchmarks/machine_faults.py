@@ -115,7 +115,6 @@ class NvmlStorm(Fault):
 
     name = "NVML storm"
     causes = ("probe",)
-    invited_pct = 100.0
 
     def __init__(self, emit: Callable[[AnyEvent], None]) -> None:
         self._emit = emit

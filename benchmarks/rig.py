@@ -7,6 +7,7 @@ from multiprocessing import Pipe
 from pathlib import Path
 
 import msgspec
+import psutil
 
 from benchmarks.faults import Span
 from core.events import AnyEvent, CpuSample, EngineEvent, EngineFailed, EngineReady, TokenBatch
@@ -67,11 +68,22 @@ class Rig:
     def wait_until_quiet(self, others_pct: float, patience_s: float) -> None:
         """Let time pass until two samples running show no more load by others, or for so long."""
         end = time.monotonic() + patience_s
-        while time.monotonic() < end:
-            loads = [e.others_pct for e in self.events[-200:] if isinstance(e, CpuSample)]
-            if len(loads) > 1 and all(load is not None and load < others_pct for load in loads[-2:]):
-                return
+        while time.monotonic() < end and not self.is_quiet(others_pct):
             self.pump(0.1)
+
+    def is_quiet(self, others_pct: float) -> bool:
+        """Whether others used less than this in the last two samples."""
+        loads = [e.others_pct for e in self.events[-200:] if isinstance(e, CpuSample)][-2:]
+        return all(load is not None and load < others_pct for load in loads)
+
+    def guests_cpu_s(self) -> float:
+        """CPU time of the processes that faults have started and not ended yet."""
+        total = 0.0
+        for process in psutil.Process().children():
+            if process.pid != self._process.pid:
+                times = process.cpu_times()
+                total += times.user + times.system
+        return total
 
     def order(self, line: str) -> None:
         assert self._process.stdin is not None

@@ -4,6 +4,7 @@ The samples that cover a token arrive after it, so a slow token waits until they
 for one second of the events' own time. Memory is bounded.
 """
 
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -11,7 +12,8 @@ from typing import TypeVar
 
 from core.analysis.history import ModeHistory
 from core.analysis.slow import SlowToken, slow_token
-from core.analysis.surroundings import Rivals, Surroundings
+from core.analysis.stats import median
+from core.analysis.surroundings import Loads, Rivals, Surroundings
 from core.analysis.typical import Typical
 from core.events import (
     AnyEvent,
@@ -32,6 +34,9 @@ PATIENCE_NS = 1_000_000_000
 
 KEPT_SAMPLES = 128
 """Of each kind: half a minute at four a second, enough for what is usual of the GPU."""
+
+KEPT_LOADS = 64
+"""Samples that say what load is usual: a quarter of a minute, so that it follows the machine."""
 
 KEPT_TOKENS = 2048
 """Two samples' worth at a thousand tokens a second."""
@@ -64,6 +69,8 @@ class Attribution:
     _profiles: list[ProfileWindow] = field(default_factory=list)
     _tokens: list[Token] = field(default_factory=list)
     _pending: deque[_Pending] = field(default_factory=deque)
+    _loads: deque[Loads] = field(default_factory=lambda: deque(maxlen=KEPT_LOADS))
+    _usual: Loads | None = None
     _now_ns: int = 0
 
     def add(self, batch: TokenBatch, usual: Typical | None) -> None:
@@ -82,6 +89,7 @@ class Attribution:
         match event:
             case CpuSample():
                 _keep(self._cpu, (event,), KEPT_SAMPLES)
+                self._learn()
             case CgroupSample():
                 _keep(self._cgroup, (event,), KEPT_SAMPLES)
             case GpuSample():
@@ -111,12 +119,29 @@ class Attribution:
         self._pending.clear()
         return found
 
-    def rivals(self, token: Token) -> Rivals | None:
-        """Who else used the CPU around `token`, as far as the samples have come."""
-        return self._around().rivals(token)
+    def rivals(self, token: Token) -> tuple[Rivals | None, Loads | None]:
+        """Who else used the CPU around `token`, as far as the samples have come, and who
+        usually does."""
+        return self._around().rivals(token), self._usual
 
     def _around(self) -> Surroundings:
-        return Surroundings(self._cpu, self._cgroup, self._gpu, self._frames, self._profiles, self._tokens)
+        return Surroundings(
+            self._cpu, self._cgroup, self._gpu, self._frames, self._profiles, self._tokens, self._usual
+        )
+
+    def _learn(self) -> None:
+        """Add the newest sample whose tokens must all have come to what is usual."""
+        at = bisect_right(self._cpu, self._now_ns - PATIENCE_NS, key=lambda sample: sample.t_ns) - 1
+        if at < 1:
+            return
+        end_ns = self._cpu[at].t_ns
+        found = self._around().rivals(Token(end_ns, end_ns, end_ns))
+        if found is not None:
+            self._loads.append(Loads(found.own_cores, found.others_cores))
+            self._usual = Loads(
+                median([load.own_cores for load in self._loads]),
+                median([load.others_cores for load in self._loads]),
+            )
 
     def _covered_ns(self) -> int:
         """Until when all kinds of samples that come at all have come."""

@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import Literal
 
 from core.analysis.slow import SlowToken
-from core.analysis.surroundings import FLOOR_SHARE, STEAL_PCT, Rivals
+from core.analysis.surroundings import STEAL_PCT, Loads, Rivals
 from core.events import CgroupSample, CpuSample, HostInfo, Token
 from core.modes import ModeName
 from core.snapshot import Cause, CauseTotal, SlowView
@@ -88,7 +88,7 @@ def contention_now(
     newest_first: Iterable[Token],
     now_ns: int,
     *,
-    rivals: Rivals | None,
+    rivals: tuple[Rivals | None, Loads | None],
     cpu: CpuSample | None,
     cgroup: CgroupSample | None,
     host: HostInfo | None,
@@ -107,7 +107,7 @@ def contention_now(
     wall_ns = sum(token.wall_ns for token in recent)
     delay_ns = sum(token.run_delay_ns or 0 for token in recent)
     if delay_ns > CONTENDED_SHARE * wall_ns:
-        who = _holder(rivals)
+        who = _holder(delay_ns // len(recent), *rivals)
         waits = f"waits {delay_ns / wall_ns:.0%} for a CPU"
         return Contention(who, waits if who == "cpu wait" else f"{who}: {waits}")
     if cpu is None:
@@ -120,10 +120,11 @@ def contention_now(
     return None
 
 
-def _holder(rivals: Rivals | None) -> Pressure:
-    if rivals is None or max(rivals.own_ns, rivals.others_ns) < FLOOR_SHARE * rivals.window_ns:
+def _holder(waited_ns: int, rivals: Rivals | None, usual: Loads | None) -> Pressure:
+    own, others = rivals.weights(waited_ns, usual) if rivals is not None else (0, 0)
+    if not own + others:
         return "cpu wait"
-    return "neighbour" if rivals.others_ns >= rivals.own_ns else "own threads"
+    return "neighbour" if others >= own else "own threads"
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ def _contended(memory: Memory, snapshot: Snapshot) -> Snapshot:
     contention = contention_now(
         reversed(tokens),
         snapshot.t_ns,
-        rivals=memory.attribution.rivals(tokens[-1]) if tokens else None,
+        rivals=memory.attribution.rivals(tokens[-1]) if tokens else (None, None),
         cpu=memory.cpu,
         cgroup=memory.cgroup,
         host=memory.host,

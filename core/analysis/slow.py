@@ -21,13 +21,14 @@ that they sum to the excess. A spinning synchronisation burns CPU while it waits
 counts only as far as the dispatch grew, and run delay is laid to the dispatch before the wait.
 
 Run delay says that somebody else had the CPU, not who. Whoever it was used the CPU meanwhile;
-if both neighbours and our own threads did, the delay is divided in proportion to what they used.
+if both neighbours and our own threads did, the delay is divided in proportion to what they used
+beyond what they usually do.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from core.analysis.surroundings import FLOOR_SHARE, Rivals, Surroundings
+from core.analysis.surroundings import FLOOR_SHARE, Loads, Rivals, Surroundings
 from core.analysis.typical import Typical, off_cpu_ns
 from core.events import Token, TokenBatch
 from core.modes import ModeName
@@ -110,14 +111,13 @@ def _candidates(token: Token, usual: Typical, around: Surroundings) -> Iterable[
     delay -= min(throttled, delay)
 
     rivals = around.rivals(token)
-    yield from _cpu_wait(min(delay, room), delay, rivals)
+    yield from _cpu_wait(min(delay, room), delay, rivals, around.usual)
 
     switches = _more(token.blocked, usual.blocked)
     if not switches and rivals is not None and rivals.stolen_ns >= FLOOR_SHARE * rivals.window_ns:
         stolen = min(asleep, rivals.stolen_ns)
         took = f"the hypervisor gave {rivals.stolen_ns / rivals.window_ns:.1f} cores away"
         yield "steal", stolen, f"off the CPU for {_ms(stolen)} without a switch; {took}"
-        asleep -= stolen
 
     probe, name = around.probe(token)
     yield "probe", probe, f"{name} overlapped it for {_ms(probe)}"
@@ -136,12 +136,10 @@ def _candidates(token: Token, usual: Typical, around: Surroundings) -> Iterable[
         )
 
 
-def _cpu_wait(share: int, delay: int, rivals: Rivals | None) -> Iterable[Candidate]:
+def _cpu_wait(share: int, delay: int, rivals: Rivals | None, usual: Loads | None) -> Iterable[Candidate]:
     """Divide `share`, which `delay` explains, among those who used the CPU long enough."""
     waited = f"the decode thread waited {_ms(delay)} for a CPU"
-    least = max(delay / 2, FLOOR_SHARE * rivals.window_ns) if rivals is not None else 0
-    own = rivals.own_ns if rivals is not None and rivals.own_ns >= least else 0
-    others = rivals.others_ns if rivals is not None and rivals.others_ns >= least else 0
+    own, others = rivals.weights(delay, usual) if rivals is not None else (0, 0)
     if rivals is None or not own + others:
         yield "cpu wait", share, f"{waited}; who had it is not known"
         return

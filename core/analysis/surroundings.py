@@ -73,13 +73,41 @@ class Rivals:
     def others_cores(self) -> float:
         return self.others_ns / self.window_ns
 
+    def weights(self, waited_ns: int, usual: "Loads | None") -> tuple[int, int]:
+        """How to divide a wait between our own threads and others, in this order; 0, 0 if
+        neither can have caused it.
+
+        Whoever had the CPU used it for half of the wait at least. If both did, what is unusual
+        decides, because threads that are always busy elsewhere explain no change; if nothing is,
+        everything counts.
+        """
+        floor_ns = FLOOR_SHARE * self.window_ns
+        own, others = (
+            used if used >= max(waited_ns / 2, floor_ns) else 0 for used in (self.own_ns, self.others_ns)
+        )
+        if own and others and usual is not None:
+            more_own = max(own - round(usual.own_cores * self.window_ns), 0)
+            more_others = max(others - round(usual.others_cores * self.window_ns), 0)
+            if more_own + more_others >= floor_ns:
+                return more_own, more_others
+        return own, others
+
+
+@dataclass(frozen=True, slots=True)
+class Loads:
+    """Cores that our own other threads and that others use, usually."""
+
+    own_cores: float
+    others_cores: float
+
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """Sensor events of the time around some tokens, each kind oldest first.
 
     `tokens` are all tokens of that time, excluded ones too: they say how much of the engine's
-    CPU time was the decode thread's. Without them it counts as one full core.
+    CPU time was the decode thread's. Without them it counts as one full core. `usual` is the
+    load of the time before, where that is known.
     """
 
     cpu: Sequence[CpuSample] = ()
@@ -88,6 +116,7 @@ class Surroundings:
     frames: Sequence[MonitorSample] = ()
     profiles: Sequence[ProfileWindow] = ()
     tokens: Sequence[Token] = ()
+    usual: Loads | None = None
 
     def cpu_at(self, token: Token) -> CpuSample | None:
         """The CPU sample whose interval holds the token's end, or the last one before it."""

@@ -152,6 +152,36 @@ def test_a_bucket_that_is_still_open_when_its_token_is_explained_keeps_the_cause
     assert columns[-1].cause == "more cpu"
 
 
+def test_a_bucket_that_was_closed_long_ago_gets_its_cause_when_it_is_known() -> None:
+    decoding = Decoding().calm()
+    sampled = len(decoding.events)
+    decoding.batch(more_cpu_ms=9).calm(7)
+    late = [e for e in decoding.events[sampled:] if not isinstance(e, CpuSample)]
+    slow = next(e for e in late if isinstance(e, TokenBatch)).tokens[0]
+    memory = remembered([*decoding.events[:sampled], *late])
+    bucket = slow.done_ns // STRIP_BUCKET_NS
+
+    def causes() -> list[Cause | None]:
+        return [column.cause for column in memory.strip.columns(decoding.now) if column.bucket == bucket]
+
+    assert causes() == [None]
+    before = [column for column in memory.strip.columns(decoding.now) if column.bucket != bucket]
+    memory.apply(CpuSample(decoding.now, (5.0, 95.0), 95.0, 2.0, 0.0))
+    assert causes() == ["more cpu"]
+    assert [column for column in memory.strip.columns(decoding.now) if column.bucket != bucket] == before
+
+
+def test_what_the_decode_thread_used_in_a_profile_is_not_taken_for_our_other_threads() -> None:
+    """The engine used one core all the time; in the profile's part the decode thread slept."""
+    decoding = Decoding().calm()
+    start = decoding.now
+    decoding.now += 200 * MS
+    asleep = Token(start, decoding.now, decoding.now, 0, 0, 0, 0)
+    decoding.say(TokenBatch(decoding.now, "eager", 1, 100, (asleep,), "profile"))
+    decoding.batch(delay_ms=20).batch(delay_ms=20)
+    assert {view.cause for view in shown(decoding).slow} == {"own threads"}
+
+
 def test_shares_are_those_since_the_mode_was_entered() -> None:
     decoding = Decoding().calm().batch(delay_ms=20, others=50).batch(others=50)
     decoding.enter("graph").calm().batch(more_cpu_ms=5).batch()
@@ -234,7 +264,7 @@ def decoded(*slow: SlowToken) -> list[Token]:
 
 
 def judged(scenario: Scenario, *slow: SlowToken, others: float = 0.0) -> Row:
-    loads = [CpuSample(2000 * MS, (), others_pct=others)]
+    loads = [CpuSample(99 * MS, ()), CpuSample(2000 * MS, (), others_pct=others)]
     return tally(scenario, decoded(*slow), slow, loads)
 
 
@@ -242,7 +272,7 @@ BURST = Injection(("neighbour",), 100 * MS, 200 * MS)
 
 
 def scenario(*injections: Injection) -> Scenario:
-    return Scenario("neighbour", 0, 0.0, 1000 * MS, list(injections))
+    return Scenario("neighbour", 0, 1000 * MS, list(injections))
 
 
 def test_a_token_is_slowed_by_a_fault_that_acted_during_half_of_its_excess() -> None:
@@ -253,12 +283,15 @@ def test_a_token_is_slowed_by_a_fault_that_acted_during_half_of_its_excess() -> 
         named(190, 40, 20, "neighbour"),  # 10 of 20 ms
         named(191, 40, 20, "quota"),  # 9 of 20 ms
         named(500, 40, 20, "unexplained"),
+        named(600, 40, 20, "more cpu"),
+        named(700, 40, 20, "more cpu"),
     )
-    assert (row.tokens, row.touched, row.slowed, row.right) == (5, 4, 3, 2)
+    assert (row.tokens, row.touched, row.slowed, row.right) == (7, 4, 3, 2)
     assert row.named == {"neighbour": 2, "more cpu": 1}
-    assert row.background == {"quota": 1, "unexplained": 1}
+    assert row.background == {"quota": 1, "unexplained": 1, "more cpu": 2}
     assert row.share_right == pytest.approx(2 / 3)
-    assert row.share_falsely_named == pytest.approx(1 / 5)
+    assert row.share_accused == pytest.approx(1 / 7)
+    assert row.share_more_cpu == pytest.approx(2 / 7)
 
 
 def test_of_a_pair_either_cause_is_right_where_both_acted() -> None:
@@ -272,13 +305,15 @@ def test_of_a_pair_either_cause_is_right_where_both_acted() -> None:
 def test_tokens_outside_the_scenario_are_not_its_own() -> None:
     row = judged(scenario(BURST), named(980, 40, 20, "neighbour"))
     assert (row.tokens, row.slowed, row.share_right) == (0, 0, None)
-    assert row.share_falsely_named == 0.0
+    assert row.share_accused == row.share_more_cpu == 0.0
 
 
 def test_uninvited_load_spoils_a_sample_and_invited_load_does_not() -> None:
     slow = named(110, 40, 20, "neighbour")
     spoilt = judged(scenario(BURST), slow, others=40.0)
     assert (spoilt.disturbed, spoilt.tokens, spoilt.slowed) == (1, 0, 0)
-    invited = Scenario("hog", 0, 100.0, 1000 * MS, [BURST])
-    assert judged(invited, slow, others=120.0).slowed == 1
-    assert judged(invited, slow, others=140.0).disturbed == 1
+    guests = Injection(("more cpu",), 100 * MS, 200 * MS, invited_pct=100.0)
+    assert judged(scenario(BURST, guests), slow, others=120.0).slowed == 1
+    assert judged(scenario(BURST, guests), slow, others=140.0).disturbed == 1
+    gone = Injection(("more cpu",), 10 * MS, 20 * MS, invited_pct=100.0)
+    assert judged(scenario(BURST, gone), slow, others=120.0).disturbed == 1

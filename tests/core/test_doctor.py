@@ -115,6 +115,30 @@ def test_the_tables_name_real_fields() -> None:
         assert set(names) <= set(event.__struct_fields__)
 
 
+def test_readings_carry_their_units() -> None:
+    found = diagnose(SOFTWARE, SENSORS, ANSWER)
+    shown = {
+        name: finding(found, name).text
+        for name in (
+            "load per core",
+            "stolen time",
+            "highest SM clock",
+            "power limit",
+            "memory bus width",
+            "ECC",
+        )
+    }
+    assert shown == {
+        "load per core": "read for each of 16",
+        "stolen time": "0.0 %",
+        "highest SM clock": "1,980 MHz",
+        "power limit": "700,000 mW",
+        "memory bus width": "6,016 bits",
+        "ECC": "off",
+    }
+    assert finding(found, "CPU pressure of the machine").text == "100 us"
+
+
 def test_no_quota_is_a_reading_and_no_pressure_is_none() -> None:
     found = diagnose(SOFTWARE, SENSORS, ANSWER)
     assert finding(found, "CPU quota") == Finding("CPU quota", True, "none set")

@@ -128,7 +128,7 @@ async def test_s_saves_what_is_on_the_screen_without_a_network(
     svg = pictures[0].read_text(encoding="utf-8").replace("&#160;", " ")
     assert "where a token goes" in svg
     assert "@font-face" not in svg
-    assert "5.48x vs eager-static" in svg
+    assert "5.48x static" in svg
 
 
 async def test_a_picture_that_cannot_be_saved_says_why(

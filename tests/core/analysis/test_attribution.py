@@ -151,9 +151,9 @@ def test_old_samples_are_forgotten() -> None:
     attribution = Attribution()
     told(attribution, cpu(750), cpu(1000))
     old = token(800, 30)
-    assert attribution.rivals(old) is not None
+    assert attribution.rivals(old)[0] is not None
     told(attribution, *(cpu(1250 + 250 * i) for i in range(2 * KEPT_SAMPLES)))
-    assert attribution.rivals(old) is None
+    assert attribution.rivals(old)[0] is None
 
 
 # --- whole recordings --------------------------------------------------------------------
@@ -227,3 +227,33 @@ def test_each_slow_token_is_told_once_in_order() -> None:
     found = found_in(recording(dict.fromkeys(range(60, 120, 7), 8)))
     assert [index for index, _ in found] == list(range(60, 120, 7))
     assert all(a < b for (a, _), (b, _) in pairwise(found))
+
+
+def test_what_is_usual_waits_for_the_tokens_that_belong_to_it() -> None:
+    """Batches come after their samples. The decode thread used half a core and another thread of
+    ours the other half; now somebody else uses half a core, and a token waits."""
+    attribution = Attribution()
+
+    def sample(t_ms: int, others: float) -> CpuSample:
+        return CpuSample(t_ms * MS, (100.0, 50.0), 100.0, 0.0, others, decode_core=0)
+
+    for i in range(1, 20):
+        told(attribution, sample(250 * i, 0.0))
+        half = Token((i - 1) * 250 * MS, 0, i * 250 * MS, cpu_ns=125 * MS)
+        attribution.add(batch(half), None)
+    attribution.add(batch(token(4750, 250, delay_ms=125)), USUAL)
+    assert told(attribution, sample(5000, 50.0)) == [(0, "neighbour")]
+
+
+def test_of_two_busy_rivals_the_one_who_is_new_is_named() -> None:
+    """Our own threads always use a core; others begin to use one when a token waits."""
+    attribution = Attribution()
+
+    def sample(t_ms: int, others: float) -> CpuSample:
+        return CpuSample(t_ms * MS, (100.0, 100.0), 200.0, 0.0, others, decode_core=0)
+
+    told(attribution, *(sample(250 * i, 0.0) for i in range(20)))
+    attribution.add(batch(token(4800, 30, delay_ms=20)), USUAL)
+    assert told(attribution, sample(5000, 100.0)) == [(0, "neighbour")]
+    attribution.add(batch(token(5100, 30, delay_ms=20)), USUAL)
+    assert told(attribution, sample(5250, 0.0)) == [(0, "own threads")]

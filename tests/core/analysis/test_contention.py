@@ -18,7 +18,7 @@ from core.analysis.contention import (
     quiet_core,
 )
 from core.analysis.slow import Share, SlowToken
-from core.analysis.surroundings import Rivals
+from core.analysis.surroundings import Loads, Rivals
 from core.events import CgroupSample, CpuSample, HostInfo, Token
 from core.modes import ModeName
 from core.snapshot import Cause, CauseTotal
@@ -103,8 +103,9 @@ def now(
     cpu: CpuSample | None = CPU,
     cgroup: CgroupSample | None = None,
     host: HostInfo | None = HOST,
+    usual: Loads | None = None,
 ) -> Contention | None:
-    return contention_now(recent, NOW, rivals=who, cpu=cpu, cgroup=cgroup, host=host)
+    return contention_now(recent, NOW, rivals=(who, usual), cpu=cpu, cgroup=cgroup, host=host)
 
 
 @pytest.mark.parametrize(
@@ -122,6 +123,13 @@ def test_waiting_for_a_cpu_is_contention_and_names_who_has_it(
     assert now(tokens(8.0), who) == expected
 
 
+def test_who_is_always_busy_elsewhere_is_not_blamed_for_a_new_wait() -> None:
+    """Our own threads use one core at all times; now somebody uses half of another."""
+    found = now(tokens(8.0), rivals(1.0, 0.5), usual=Loads(1.0, 0.0))
+    assert found is not None
+    assert found.pressure == "neighbour"
+
+
 def test_waiting_a_tenth_of_the_time_is_noise_and_old_tokens_do_not_count() -> None:
     assert now(tokens(2.0), rivals(0, 1)) is None
     assert now(tokens(2.1), rivals(0, 1)) is not None
@@ -133,7 +141,7 @@ def test_waiting_a_tenth_of_the_time_is_noise_and_old_tokens_do_not_count() -> N
 def test_nothing_decoded_lately_is_no_contention() -> None:
     assert now(tokens(19.0, until_ns=NOW - RECENT_NS), rivals(0, 1)) is None
     assert now([]) is None
-    assert contention_now([], NOW, rivals=None, cpu=None, cgroup=None, host=None) is None
+    assert contention_now([], NOW, rivals=(None, None), cpu=None, cgroup=None, host=None) is None
 
 
 def test_tokens_without_a_reading_of_run_delay_do_not_count_as_waiting() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.analysis.slow import SlowToken, explain, slow_token, total_shares
-from core.analysis.surroundings import Surroundings
+from core.analysis.surroundings import Loads, Surroundings
 from core.analysis.typical import Typical
 from core.events import (
     CgroupSample,
@@ -92,6 +92,7 @@ PROFILED = replace(CALM, profiles=[ProfileWindow(1010 * MS, "eager", 4, accepted
         (token(41.0, delay=19.0), CALM, {"cpu wait": 19.0}),
         (token(41.0, delay=19.0), cpu_load(100, 15), {"neighbour": 19.0}),  # 30 ms of 200 suffice for 19
         (token(81.0, delay=59.0), cpu_load(100, 12), {"cpu wait": 59.0}),  # 24 ms do not for 59
+        (token(81.0, delay=59.0), cpu_load(100, 20), {"neighbour": 59.0}),  # 40 ms do
         (token(41.0, delay=19.0), replace(CALM, cpu=CALM_CPU[1:]), {"cpu wait": 19.0}),  # no interval
         (token(52.0, delay=30.0), THROTTLED, {"quota": 30.0}),
         (token(52.0), THROTTLED, {"quota": 30.0}),  # kernels that leave throttling out of run delay
@@ -129,6 +130,48 @@ def test_run_delay_is_divided_by_what_neighbours_and_our_own_threads_used() -> N
     divided = shares(token(41.0, delay=19.0), cpu_load(198, 300))
     assert divided == {"neighbour": 14.25, "own threads": 4.75}
     assert shares(token(31.0, delay=19.0), cpu_load(198, 300)) == {"neighbour": 6.75, "own threads": 2.25}
+
+
+def test_what_others_have_explained_already_is_not_divided_again() -> None:
+    """Run delay that hid behind the device is longer than the excess; each used one core."""
+    both = cpu_load(198, 100)
+    ten = CgroupSample(1100 * MS, throttled=1, throttled_ns=10 * MS, interval_ns=200 * MS)
+    throttled = replace(both, cgroup=[ten])
+    assert shares(token(wait=20.4, delay=50.0), throttled) == {
+        "quota": 10.0,
+        "neighbour": 5.0,
+        "own threads": 5.0,
+    }
+    hot = replace(HOT, cpu=both.cpu)
+    assert shares(token(18.0, wait=16.4, delay=6.0), hot) == {
+        "gpu clock": 10.0,
+        "neighbour": 1.0,
+        "own threads": 1.0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("usual", "expected"),
+    [
+        (None, {"neighbour": 9.5, "own threads": 9.5}),
+        (Loads(0.0, 0.0), {"neighbour": 9.5, "own threads": 9.5}),
+        (Loads(1.0, 0.0), {"neighbour": 19.0}),
+        (Loads(0.0, 1.0), {"own threads": 19.0}),
+        (Loads(0.5, 0.0), {"neighbour": 12.667, "own threads": 6.333}),
+        (Loads(1.0, 1.0), {"neighbour": 9.5, "own threads": 9.5}),  # nothing is unusual
+        (Loads(2.0, 2.0), {"neighbour": 9.5, "own threads": 9.5}),
+    ],
+)
+def test_of_two_who_used_the_cpu_the_one_who_did_more_than_usual_is_named(
+    usual: Loads | None, expected: dict[str, float]
+) -> None:
+    """Each used one core beside the decode thread's."""
+    assert shares(token(41.0, delay=19.0), replace(cpu_load(198, 100), usual=usual)) == expected
+
+
+def test_what_is_usual_does_not_excuse_the_only_one_who_used_the_cpu() -> None:
+    around = replace(cpu_load(100, 300), usual=Loads(0.0, 3.0))
+    assert shares(token(41.0, delay=19.0), around) == {"neighbour": 19.0}
 
 
 def test_the_decode_threads_own_cpu_time_is_not_taken_for_that_of_our_other_threads() -> None:
@@ -300,6 +343,7 @@ AROUND = st.builds(
         st.builds(ProfileWindow, TIMES, st.just("graph"), st.just(4), st.booleans(), pause_ns=NS)
     ),
     tokens=st.lists(TOKENS, max_size=3),
+    usual=st.none() | st.builds(Loads, st.floats(0, 20), st.floats(0, 20)),
 )
 
 
