@@ -126,7 +126,8 @@ def test_without_a_terminal_it_exits_2_with_a_hint_that_works() -> None:
     assert run.returncode == 2
     assert run.stdout == ""
     assert run.stderr == (
-        "idlegap: stdin is not a terminal, and the live screen needs one; over ssh, add the option -t\n"
+        "idlegap: stdin is not a terminal, and the live screen needs one; over ssh, add the option -t; "
+        "idlegap bench works without one\n"
     )
 
 

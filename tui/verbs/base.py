@@ -19,7 +19,8 @@ def check_terminal(environment: Mapping[str, str] | None = None) -> None:
     for stream, fd in (("stdin", 0), ("stdout", 1)):
         if not os.isatty(fd):
             raise UsageError(
-                f"{stream} is not a terminal, and the live screen needs one; over ssh, add the option -t"
+                f"{stream} is not a terminal, and the live screen needs one; over ssh, add the "
+                "option -t; idlegap bench works without one"
             )
     if (os.environ if environment is None else environment).get("TERM", "") in ("", "dumb"):
         raise UsageError(
