@@ -25,7 +25,6 @@ Stage = Literal[
     "warming up",
     "capturing",
     "compiling",
-    "prefill",
     "decoding",
     "profiling",
     "verifying",
@@ -34,7 +33,7 @@ Stage = Literal[
     "failed",
 ]
 
-Exclusion = Literal["warm-up", "profile", "verify"]
+Exclusion = Literal["warm-up", "profile"]
 """Why a token stays out of every latency figure."""
 
 

@@ -50,7 +50,6 @@ _STAGES = {
     "warming up": "Warming up",
     "capturing": "Capturing the graph",
     "compiling": "Compiling",
-    "prefill": "Running the prefill",
     "decoding": "Decoding the first tokens",
     "profiling": "Profiling the first steps",
     "verifying": "Comparing tokens with eager",

@@ -91,14 +91,10 @@ class Profiler:
             reason, pause_ns = str(error), self._clock() - started
             return ProfileWindow(self._clock(), mode, steps, accepted=False, reason=reason, pause_ns=pause_ns)
         report = split_gaps(device_records, launches, steps)
-        fault = window_fault(report, None)
         count = report.kernels // steps
-        if fault is not None:
-            fault = NO_RECORDS_HINT if report.records == 0 else fault
-        elif mode not in self._counts:
+        fault = NO_RECORDS_HINT if report.records == 0 else window_fault(report, self._counts.get(mode))
+        if fault is None and mode not in self._counts:
             fault = f"first window, {count:,} kernels per step: waiting for a second one to agree"
-        elif self._counts[mode] != count:
-            fault = f"{count:,} kernels per step, {self._counts[mode]:,} in the window before"
         if report.records:
             self._counts[mode] = count
         mean = report.per_step()

@@ -19,7 +19,6 @@ _STAGE_WORDS = {
     "warming up": "warming up",
     "capturing": "capturing the CUDA graph",
     "compiling": "compiling kernels",
-    "prefill": "reading the prompt",
     "decoding": "decoding",
     "profiling": "measuring device time",
     "verifying": "comparing tokens",

@@ -136,7 +136,7 @@ def test_submitting_all_the_time_is_not_blamed_when_the_gpu_is_busy_anyway() -> 
 # --- before and beside decoding --------------------------------------------------
 
 
-@pytest.mark.parametrize("stage", ["importing", "building", "compiling", "prefill", "decoding", "stopped"])
+@pytest.mark.parametrize("stage", ["importing", "building", "compiling", "decoding", "stopped"])
 def test_until_tokens_flow_it_says_what_the_engine_does(stage: Stage) -> None:
     assert limiting_sentence(snapshot(stage=stage)).endswith(": 3 s so far.")
 
