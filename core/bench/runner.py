@@ -4,8 +4,8 @@ Arms are interleaved, because rented hosts drift, and a drift that all arms shar
 their ratio. Every other turn runs backwards (A B C, C B A), because in a fixed order a steady
 drift would always favour the same arm: simulated, a drift of 10 % over a benchmark then makes
 two equal arms "significantly" different in every second one, and in none with mirrored turns.
-The first turn warms caches, clocks and allocators up: it is kept and marked. Each arm's device
-time is profiled right after its warm-up run, outside any counted run.
+The first turn warms caches, clocks and allocators up: it is kept and marked. Device time is
+profiled last, because a window can leave graph replays slower for the rest of the process.
 """
 
 from collections.abc import Callable, Sequence
@@ -106,6 +106,7 @@ class Bench:
             self._ready = self._driver.start()
             self._prepare()
             self._take_turns()
+            self._profile()
             if self._plan.probe:
                 self._say("probing dispatch")
                 self._probe = self._driver.probe()
@@ -167,8 +168,14 @@ class Bench:
         state.took_ns = self._driver.clock() - started
         self._done += 1
         self._current = None
-        if turn == 0:
+
+    def _profile(self) -> None:
+        """Measure the device time of every arm."""
+        for state in self._states:
+            if state.arm.refused is not None:
+                continue
             self._say(f"profiling {state.spec.label}")
+            self._driver.enter(state.spec.mode)
             windows = tuple(self._driver.profile(self._plan.windows))
             state.arm = msgspec.structs.replace(state.arm, windows=windows)
 
@@ -184,6 +191,8 @@ class Bench:
         left: int | None = None
         if all(state.took_ns is not None for state in able):
             left = sum((turns - len(state.taken)) * (state.took_ns or 0) for state in able)
+            # After the last run there are windows to take, and how long they last is not known.
+            left = left or None
         if left is not None and self._plan.seconds is not None:
             until = self._started_ns + round(self._plan.seconds * 1e9)
             left = min(left, max(until - self._driver.clock(), 0))
