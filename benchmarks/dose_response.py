@@ -244,7 +244,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in text.split(","))
+    return tuple(sorted({int(number) for number in text.split(",")}))
 
 
 if __name__ == "__main__":

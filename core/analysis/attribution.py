@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from core.analysis.history import ModeHistory
+from core.analysis.rivals import Loads, Rivals
 from core.analysis.slow import SlowToken, slow_token
 from core.analysis.stats import median
-from core.analysis.surroundings import Loads, Rivals, Surroundings
+from core.analysis.surroundings import Surroundings
 from core.analysis.typical import Typical
 from core.events import (
     AnyEvent,

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Literal
 
+from core.analysis.rivals import Loads, Rivals
 from core.analysis.slow import SlowToken
-from core.analysis.surroundings import STEAL_PCT, Loads, Rivals
+from core.analysis.surroundings import STEAL_PCT
 from core.events import CgroupSample, CpuSample, HostInfo, Token
 from core.modes import ModeName
 from core.snapshot import Cause, CauseTotal, SlowView

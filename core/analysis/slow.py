@@ -28,7 +28,8 @@ beyond what they usually do.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from core.analysis.surroundings import FLOOR_SHARE, Loads, Rivals, Surroundings
+from core.analysis.rivals import FLOOR_SHARE, Loads, Rivals
+from core.analysis.surroundings import Surroundings
 from core.analysis.typical import Typical, off_cpu_ns
 from core.events import Token, TokenBatch
 from core.modes import ModeName

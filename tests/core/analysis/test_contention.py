@@ -17,8 +17,8 @@ from core.analysis.contention import (
     contention_now,
     quiet_core,
 )
+from core.analysis.rivals import Loads, Rivals
 from core.analysis.slow import Share, SlowToken
-from core.analysis.surroundings import Loads, Rivals
 from core.events import CgroupSample, CpuSample, HostInfo, Token
 from core.modes import ModeName
 from core.snapshot import Cause, CauseTotal

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.analysis.rivals import Loads
 from core.analysis.slow import SlowToken, explain, slow_token, total_shares
-from core.analysis.surroundings import Loads, Surroundings
+from core.analysis.surroundings import Surroundings
 from core.analysis.typical import Typical
 from core.events import (
     CgroupSample,
