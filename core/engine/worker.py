@@ -89,7 +89,7 @@ class EngineThread(threading.Thread):
         placement = Placement(settings.pin_core, settings.nice)
         for refusal in placement.apply():
             self.outbox.put(Notice(self.clock(), refusal))
-        DecodeLoop(
+        loop = DecodeLoop(
             lineup,
             build,
             first_mode=lineup.first_mode(settings.mode),
@@ -102,7 +102,10 @@ class EngineThread(threading.Thread):
             profiler=Profiler(device, self.clock) if device.is_cuda else None,
             profile_every_ns=settings.profile_every_ns,
             unpinned=placement.released,
-        ).run()
+        )
+        # The loop alone keeps it: after a change of shape its cache and graphs are to go.
+        del lineup
+        loop.run()
         self._say("stopped")
 
     def _say(self, stage: Stage, detail: str = "", fraction: float | None = None) -> None:

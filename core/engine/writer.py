@@ -78,7 +78,8 @@ class TokenWriter:
             return
         mode, round_number, first = self._where
         tokens, self._tokens = tuple(self._tokens), []
-        excluded = "warm-up" if self._warm_up else excluded
+        if excluded is None and self._warm_up:
+            excluded = "warm-up"
         self._outbox.put(TokenBatch(self._clock(), mode, round_number, first, tokens, excluded))
         self._say_text()
 

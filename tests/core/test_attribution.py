@@ -12,7 +12,6 @@ from core.analysis.slow import Share, SlowToken
 from core.events import (
     AnyEvent,
     CpuSample,
-    EngineReady,
     HostInfo,
     ModeEntered,
     Neighbours,
@@ -22,31 +21,10 @@ from core.events import (
 )
 from core.modes import ModeName
 from core.snapshot import STRIP_BUCKET_NS, Cause, CauseTotal, Snapshot
+from tests.ready import engine_ready
 
 MS = 1_000_000
-READY = EngineReady(
-    t_ns=0,
-    pid=1,
-    tid=1,
-    model="synthetic:tiny",
-    shape="tiny",
-    random_weights=True,
-    dtype="float16",
-    attention="sdpa",
-    device="cuda:0",
-    device_name="NVIDIA H200",
-    device_uuid=None,
-    weight_bytes=1,
-    parameters=1,
-    prompt_tokens=512,
-    new_tokens=255,
-    cache_len=767,
-    batch=1,
-    modes=(),
-    torch="2.11.0",
-    transformers="5.17.0",
-    python="3.12.3",
-)
+READY = engine_ready()
 
 
 class Decoding:

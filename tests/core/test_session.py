@@ -9,7 +9,6 @@ from core.events import (
     Bandwidth,
     CpuSample,
     EngineFailed,
-    EngineReady,
     EngineStage,
     GpuInfo,
     ModeEntered,
@@ -22,6 +21,7 @@ from core.events import (
     TokenBatch,
 )
 from core.session import Session
+from tests.ready import engine_ready
 
 MS = 1_000_000
 SECOND = 1_000 * MS
@@ -65,28 +65,14 @@ class FakeSensors:
         self.running = False
 
 
-READY = EngineReady(
-    1,
+READY = engine_ready(
+    t_ns=1,
     pid=10,
     tid=11,
-    model="synthetic:qwen2.5-1.5b",
-    shape="28 layers",
-    random_weights=True,
-    dtype="float16",
-    attention="sdpa",
-    device="cuda:0",
-    device_name="NVIDIA H200",
     device_uuid="abc",
     weight_bytes=3_000_000_000,
-    parameters=1_500_000_000,
-    prompt_tokens=512,
-    new_tokens=255,
-    cache_len=767,
     batch=2,
     modes=(ModeStatus("eager-static"), ModeStatus("graph"), ModeStatus("fused", "needs triton")),
-    torch="2.11.0",
-    transformers="5.17.0",
-    python="3.12.3",
 )
 
 

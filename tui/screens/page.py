@@ -64,7 +64,6 @@ class PageScreen(SnapshotScreen):
 
     def __init__(self, level: GlyphLevel, name: str, text: PageText) -> None:
         super().__init__()
-        self.page_name = name
         self._page = Page(level, name, text)
 
     def compose(self) -> ComposeResult:

@@ -12,40 +12,18 @@ from core.events import (
     AnyEvent,
     CgroupSample,
     CpuSample,
-    EngineReady,
     EngineStage,
     GpuSample,
     ModeEntered,
     Token,
     TokenBatch,
 )
+from tests.ready import engine_ready
 
 MS = 1_000_000
 USUAL = Typical(10 * MS, 11 * MS, 10 * MS, 0, 10 * MS, 0, 0, 0)
 
-READY = EngineReady(
-    t_ns=0,
-    pid=1,
-    tid=1,
-    model="synthetic:tiny",
-    shape="tiny",
-    random_weights=True,
-    dtype="float16",
-    attention="sdpa",
-    device="cuda:0",
-    device_name="NVIDIA H200",
-    device_uuid=None,
-    weight_bytes=1,
-    parameters=1,
-    prompt_tokens=512,
-    new_tokens=255,
-    cache_len=767,
-    batch=1,
-    modes=(),
-    torch="2.11.0",
-    transformers="5.17.0",
-    python="3.12.3",
-)
+READY = engine_ready()
 
 
 def token(start_ms: int, wall_ms: int, delay_ms: int = 0) -> Token:

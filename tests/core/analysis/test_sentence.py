@@ -12,34 +12,13 @@ from core.analysis.sentence import LONGEST, limiting_sentence
 from core.events import CgroupSample, CpuSample, EngineFailed, EngineReady, ProfileWindow, Stage, Verified
 from core.modes import MODES, ModeName, mode_spec
 from core.snapshot import ModeView, Rate, Snapshot, Split, StageView
+from tests.ready import engine_ready
 
 MS = 1_000_000
 
 
 def engine(device: str = "cuda:0") -> EngineReady:
-    return EngineReady(
-        t_ns=0,
-        pid=1,
-        tid=1,
-        model="synthetic:qwen2.5-1.5b",
-        shape="Qwen2.5-1.5B",
-        random_weights=True,
-        dtype="float16",
-        attention="sdpa",
-        device=device,
-        device_name="NVIDIA H200",
-        device_uuid=None,
-        weight_bytes=3_087_428_608,
-        parameters=1_543_714_304,
-        prompt_tokens=512,
-        new_tokens=255,
-        cache_len=767,
-        batch=1,
-        modes=(),
-        torch="2.11.0",
-        transformers="5.17.0",
-        python="3.12.3",
-    )
+    return engine_ready(device=device)
 
 
 def row(

@@ -30,34 +30,14 @@ from core.events import (
     Verified,
 )
 from core.modes import BASELINE, MODE_NAMES, ModeName
+from tests.ready import engine_ready
 
 MS = 1_000_000
 WARM_UP = 3
 TOKENS_PER_LOOK = 16
 
-READY = EngineReady(
-    t_ns=0,
-    pid=423,
-    tid=426,
-    model="synthetic:qwen2.5-1.5b",
-    shape="28 layers, hidden 1536, 12/2 heads, vocabulary 151936",
-    random_weights=True,
-    dtype="float16",
-    attention="sdpa",
-    device="cuda:0",
-    device_name="NVIDIA H200",
-    device_uuid="b90d2063-f0d3-3b7a-88c3-f745e5d78049",
-    weight_bytes=3_087_428_608,
-    parameters=1_543_714_304,
-    prompt_tokens=512,
-    new_tokens=40,
-    cache_len=552,
-    batch=1,
-    modes=(),
-    torch="2.11.0+cu130",
-    transformers="5.17.0",
-    python="3.12.3",
-    cuda="13.0",
+READY = engine_ready(
+    pid=423, tid=426, device_uuid="b90d2063-f0d3-3b7a-88c3-f745e5d78049", new_tokens=40, cache_len=552
 )
 
 

@@ -197,3 +197,9 @@ def test_a_round_that_ends_within_a_window_is_finished(run_loop):
     profiler = FakeProfiler(window(False), window(True))
     ran = run_loop({2: [TakeProfile()]}, stop_at=12, profiler=profiler)
     assert next((r.round, r.tokens) for r in ran.of(RoundFinished)) == (1, 10)
+
+
+def test_a_window_within_a_warm_up_is_marked_as_a_window(run_loop):
+    profiler = FakeProfiler(window(False), window(True))
+    ran = run_loop({1: [TakeProfile()]}, stop_at=4, profiler=profiler)
+    assert [len(b.tokens) for b in ran.of(TokenBatch) if b.excluded == "profile"] == [4, 4]

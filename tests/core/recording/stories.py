@@ -12,7 +12,6 @@ from core.events import (
     Bandwidth,
     CgroupSample,
     CpuSample,
-    EngineReady,
     EngineStage,
     GpuInfo,
     GpuSample,
@@ -32,6 +31,7 @@ from core.modes import MODE_NAMES, ModeName
 from core.recording import Header, Recorder
 from core.session import Session
 from core.snapshot import Snapshot
+from tests.ready import engine_ready
 
 MS = 1_000_000
 SECOND = 1000 * MS
@@ -41,29 +41,12 @@ REAL = HERE / "v1.jsonl.gz"
 """An H200's engine events, six modes in five minutes, with generated sensor samples."""
 
 HEADER = Header(SCHEMA_VERSION, "0.1.0", "2026-11-29T12:00:00+00:00", "rented-7", START_NS)
-READY = EngineReady(
-    START_NS + 2 * SECOND,
+READY = engine_ready(
+    t_ns=START_NS + 2 * SECOND,
     pid=4711,
     tid=4712,
-    model="synthetic:qwen2.5-1.5b",
-    shape="28 layers, hidden 1536, 12/2 heads, vocabulary 151936",
-    random_weights=True,
-    dtype="float16",
-    attention="sdpa",
-    device="cuda:0",
-    device_name="NVIDIA H200",
     device_uuid="0",
-    weight_bytes=3_087_428_608,
-    parameters=1_543_714_304,
-    prompt_tokens=512,
-    new_tokens=255,
-    cache_len=767,
-    batch=1,
     modes=tuple(ModeStatus(name, "no compiler" if name == "fused" else None) for name in MODE_NAMES),
-    torch="2.13.0",
-    transformers="5.24.0",
-    python="3.11.4",
-    cuda="13.0",
 )
 HOST = HostInfo(START_NS, "Xeon", 4, (0, 1, 2, 3), 4.0, 64 << 30, kernel="6.1")
 GPU = GpuInfo(

@@ -36,6 +36,7 @@ from core.snapshot import (
     StripColumn,
     StripMark,
 )
+from tests.ready import engine_ready
 
 NOW_NS = 10_000 * STRIP_BUCKET_NS
 MS = 1_000_000
@@ -147,31 +148,17 @@ def strip(phases: list[tuple[ModeName, int]], *, slowness: float = 1.0, seed: in
 
 def engine(**changes: object) -> EngineReady:
     """The default model on an H200."""
-    ready = EngineReady(
-        NOW_NS - 60_000 * MS,
-        pid=4242,
-        tid=4243,
-        model="synthetic:qwen2.5-1.5b",
-        shape="28 layers, hidden 1536, 12/2 heads, vocabulary 151936",
-        random_weights=True,
-        dtype="float16",
-        attention="sdpa",
-        device="cuda:0",
-        device_name="NVIDIA H200",
-        device_uuid="6a0e0c1a-0000-0000-0000-000000000000",
-        weight_bytes=WEIGHT_BYTES,
-        parameters=1_543_714_304,
-        prompt_tokens=512,
-        new_tokens=255,
-        cache_len=767,
-        batch=1,
-        modes=tuple(ModeStatus(spec.name) for spec in MODES),
-        torch="2.13.0+cu130",
-        transformers="5.24.0",
-        python="3.12.3",
-        cuda="13.0",
-    )
-    return EngineReady(**{f: changes.get(f, getattr(ready, f)) for f in ready.__struct_fields__})
+    ours = {
+        "t_ns": NOW_NS - 60_000 * MS,
+        "pid": 4242,
+        "tid": 4243,
+        "device_uuid": "6a0e0c1a-0000-0000-0000-000000000000",
+        "weight_bytes": WEIGHT_BYTES,
+        "modes": tuple(ModeStatus(spec.name) for spec in MODES),
+        "torch": "2.13.0+cu130",
+        "transformers": "5.24.0",
+    }
+    return engine_ready(**(ours | changes))
 
 
 HOST = HostInfo(
