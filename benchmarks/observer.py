@@ -1,12 +1,12 @@
 """The observer effect: how much of its speed does decoding keep while it is watched?
 
-Pairs of short arms alternate closely, because a rented host drifts: `watched` decodes with the
-real screen on a real pseudo-terminal, `alone` with nobody drawing (events are still taken, as
-``bench`` would). The share kept is mean wall time alone over mean wall time watched, per pair;
-the interval is a bootstrap over pairs. The same is done for the sensors (NVML, /proc, psutil)
-on and off, without a screen.
+Short arms alternate closely, because a rented host drifts: `watched` decodes with the real screen
+drawing on a real pseudo-terminal, `alone` with the same program drawing nothing (events are still
+taken, as ``bench`` would). The share kept is mean wall time alone over mean wall time watched,
+per pair of neighbouring arms; the interval is a bootstrap over pairs. The same is done for the
+sensors (NVML, /proc, psutil) on and off, without a screen.
 
-    python benchmarks/observer.py --json FILE [--pairs 12] [--seconds 1.2] [--fps 4,10]
+    python benchmarks/observer.py --json FILE [--pairs 32] [--seconds 0.6] [--fps 4,10]
                                   [--hosting process,in-process] [--modes eager-static,graph]
                                   [--sizes 80x24,120x40] [--device auto] [--no-sensors]
 
@@ -26,9 +26,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
+from typing import Literal, NamedTuple
 
 from core.analysis.stats import paired_ratio_interval
 from core.commands import SetMode
@@ -41,8 +41,13 @@ from core.settings import Settings
 from core.snapshot import Snapshot
 
 POLL_S = 0.05
-SETTLE_S = 0.15
+SETTLE_S = 0.5
 """Tokens this soon after the first paint stay out: starting the screen is not watching."""
+
+TURN_S = 0.06
+"""Between two arms, without counting."""
+
+Way = Literal["watched", "alone"]
 
 
 class Ear:
@@ -87,68 +92,116 @@ class Attached:
         return self._session.snapshot(now_ns)
 
 
-def arm_alone(session: Session, seconds: float) -> dict[str, float]:
-    begin_ns = time.perf_counter_ns() + int(SETTLE_S * 1e9)
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        session.pump()
-        time.sleep(POLL_S)
-    return {"begin_ns": begin_ns}
+class Arm(NamedTuple):
+    """One stretch of decoding. Tokens count that lie between `begin_ns` and `end_ns`."""
+
+    way: Way
+    begin_ns: int
+    end_ns: int
+    cpu_s: float
+    written: int
 
 
-def arm_watched(session: Session, seconds: float, fps: float) -> dict[str, float]:
+def order(pairs: int) -> list[Way]:
+    """The arms in turn: each way comes first in every other pair."""
+    both: tuple[Way, Way] = ("watched", "alone")
+    return [way for pair in range(pairs) for way in (both if pair % 2 == 0 else both[::-1])]
+
+
+def watched_arms(session: Session, options: dict, fps: float) -> list[Arm]:
+    """One screen, which draws in some arms and does nothing in the others."""
     from tui.app import IdlegapApp
     from tui.glyphs import GlyphLevel
     from tui.terminal import TerminalOutput
 
     output = TerminalOutput(1)
-    marks: list[tuple[float, float, int]] = []
+    left = deque(order(options["pairs"]))
+    arms: list[Arm] = []
 
-    def mark() -> None:
-        marks.append((time.perf_counter_ns(), time.process_time(), output.bytes_written))
+    class Alternating(IdlegapApp):
+        way: Way = "watched"
+        began: tuple[int, float, int]
 
-    class Timed(IdlegapApp):
         def _begin(self) -> None:
             super()._begin()
-            self.set_timer(SETTLE_S, mark)
-            self.set_timer(seconds, self._finish)
+            self.set_interval(POLL_S, session.pump)
+            self.set_timer(SETTLE_S, self._next)
 
-        def _finish(self) -> None:
-            mark()
-            self.exit()
+        def _tick(self) -> None:
+            if self.way == "watched":
+                super()._tick()
 
-    Timed(Attached(session), level=GlyphLevel.BRAILLE, fps=fps, output=output).run(mouse=False)
+        def _next(self) -> None:
+            if not left:
+                self.exit()
+                return
+            self.way = left.popleft()
+            # What the change itself costs, and the token that it falls into, is no one's.
+            self.set_timer(TURN_S, self._mark)
+
+        def _mark(self) -> None:
+            self.began = (time.perf_counter_ns(), time.process_time(), output.bytes_written)
+            self.set_timer(options["seconds"], self._close)
+
+        def _close(self) -> None:
+            began_ns, cpu_s, written = self.began
+            cpu_s, written = time.process_time() - cpu_s, output.bytes_written - written
+            arms.append(Arm(self.way, began_ns, time.perf_counter_ns(), cpu_s, written))
+            self._next()
+
+    Alternating(Attached(session), level=GlyphLevel.BRAILLE, fps=fps, output=output).run(mouse=False)
     output.close()
-    (began_ns, cpu_s, written), (ended_ns, cpu_end_s, written_end) = marks
-    elapsed_s = (ended_ns - began_ns) / 1e9
-    return {
-        "begin_ns": began_ns,
-        "cpu_pct": 100 * (cpu_end_s - cpu_s) / elapsed_s,
-        "bytes_per_s": (written_end - written) / elapsed_s,
-    }
+    return arms
 
 
-def arm_sensed(session: Session, seconds: float, ready: EngineReady) -> dict[str, float]:
+def sensed_arms(session: Session, options: dict, ready: EngineReady) -> list[Arm]:
+    """No screen; the sensors run in some arms and not in the others."""
+    arms: list[Arm] = []
+    for way in order(options["pairs"]):
+        sampler = sensing(ready) if way == "watched" else None
+        decode(session, TURN_S)
+        began_ns = time.perf_counter_ns()
+        decode(session, options["seconds"])
+        arms.append(Arm(way, began_ns, time.perf_counter_ns(), 0.0, 0))
+        if sampler is not None:
+            sampler.stop()
+    return arms
+
+
+def sensing(ready: EngineReady) -> Sampler:
+    """The sensors as the live screen runs them; nobody reads what they say."""
     sampler = Sampler(deque(maxlen=64).append)
     sampler.start()
     sampler.watch_engine(ready.pid, ready.tid, ready.device_uuid)
-    arm = arm_alone(session, seconds)
-    sampler.stop()
-    return arm
+    return sampler
 
 
-def timed_arm(ear: Ear, run: Callable[[], dict[str, float]]) -> dict[str, float]:
-    """Mean wall of the tokens decoded within the arm, and what watching them cost."""
-    ear.tokens.clear()
-    arm = run()
-    walls = [wall for done, wall in ear.tokens if done - wall >= arm["begin_ns"]]
-    if not walls:
-        raise RuntimeError("no token was decoded within an arm: make the arms longer")
-    return {
-        "mean_wall_ns": fmean(walls),
-        "tokens": len(walls),
-        **arm,
-    }
+def decode(session: Session, seconds: float) -> None:
+    """Take the engine's events for a while."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        session.pump()
+        time.sleep(POLL_S)
+
+
+def timed(arms: list[Arm], ear: Ear) -> dict[Way, list[dict[str, float]]]:
+    """Mean wall of the tokens decoded within each arm, and what watching them cost."""
+    result: dict[Way, list[dict[str, float]]] = {"watched": [], "alone": []}
+    for arm in arms:
+        walls = [wall for done, wall in ear.tokens if done - wall >= arm.begin_ns and done <= arm.end_ns]
+        if not walls:
+            raise RuntimeError("no token was decoded within an arm: make the arms longer")
+        elapsed_s = (arm.end_ns - arm.begin_ns) / 1e9
+        result[arm.way].append(
+            {
+                "mean_wall_ns": fmean(walls),
+                "median_wall_ns": median(walls),
+                "tokens": len(walls),
+                "cpu_pct": 100 * arm.cpu_s / elapsed_s,
+                "bytes_per_s": arm.written / elapsed_s,
+            }
+        )
+    return result
 
 
 def measure(options: dict, hosting: str, out: Path) -> None:
@@ -169,38 +222,33 @@ def measure(options: dict, hosting: str, out: Path) -> None:
             configurations.append(("sensors", 0))
         rows: list[dict] = []
         for what, fps in configurations:
-            arms = {mode: {"watched": [], "alone": []} for mode in options["modes"]}
-            sampler = Sampler(deque(maxlen=64).append)
-            if what == "screen":
-                # As in the live screen; they run in both arms, so that only the screen differs.
-                sampler.start()
-                sampler.watch_engine(ready.pid, ready.tid, ready.device_uuid)
-            for pair in range(options["pairs"]):
-                for mode, both in arms.items():
-                    enter(session, ear, mode)
-                    if what == "screen":
-                        watch = partial(arm_watched, session, options["seconds"], fps)
-                    else:
-                        watch = partial(arm_sensed, session, options["seconds"], ready)
-                    ways = {"watched": watch, "alone": partial(arm_alone, session, options["seconds"])}
-                    # The host drifts: each way comes first in every other pair.
-                    for name in sorted(ways, reverse=pair % 2 == 0):
-                        both[name].append(timed_arm(ear, ways[name]))
-            if what == "screen":
-                sampler.stop()
-            common = {"hosting": hosting, "what": what, "fps": fps, "size": options["size"]}
-            rows += [{**common, "mode": mode, **both, "kept": kept(both)} for mode, both in arms.items()]
-            out.write_text(json.dumps(rows))
+            for mode in options["modes"]:
+                enter(session, ear, mode)
+                ear.tokens.clear()
+                if what == "screen":
+                    # As in the live screen; they run in both arms, so that only drawing differs.
+                    sampler = sensing(ready)
+                    arms = watched_arms(session, options, fps)
+                    sampler.stop()
+                else:
+                    arms = sensed_arms(session, options, ready)
+                session.pump()
+                both = timed(arms, ear)
+                common = {"hosting": hosting, "what": what, "fps": fps, "size": options["size"], "mode": mode}
+                rows.append({**common, **both, "kept": kept(both)})
+                out.write_text(json.dumps(rows))
     finally:
         session.close()
 
 
 def kept(arms: dict) -> dict:
-    """Share of undisturbed speed kept, with its interval."""
-    ratio = paired_ratio_interval(
-        [arm["mean_wall_ns"] for arm in arms["alone"]], [arm["mean_wall_ns"] for arm in arms["watched"]]
-    )
-    return {"share": ratio.value, "low": ratio.low, "high": ratio.high, "verdict": ratio.difference}
+    """Share of undisturbed speed kept, with its interval: of the mean and of the median token."""
+    found = {}
+    for name in ("mean", "median"):
+        alone, watched = ([arm[f"{name}_wall_ns"] for arm in arms[way]] for way in ("alone", "watched"))
+        ratio = paired_ratio_interval(alone, watched)
+        found[name] = {"share": ratio.value, "low": ratio.low, "high": ratio.high}
+    return found
 
 
 def wait(session: Session, done: Callable[[], object], seconds: float) -> None:
@@ -216,7 +264,7 @@ def enter(session: Session, ear: Ear, mode: ModeName) -> None:
     ear.mode = None
     session.send(SetMode(mode))
     wait(session, lambda: ear.mode == mode, 120)
-    arm_alone(session, SETTLE_S)
+    decode(session, SETTLE_S)
 
 
 def run_on_pty(options: dict, hosting: str, size: str, out: Path) -> list[dict]:
@@ -242,10 +290,10 @@ def run_on_pty(options: dict, hosting: str, size: str, out: Path) -> list[dict]:
 
 def line(row: dict) -> str:
     """One configuration in one line."""
-    share = row["kept"]
-    text = (
-        f"{row['hosting']:>10} {row['size']:>7} {row['what']:>7} {row['fps']:>4g} fps {row['mode']:>12}: "
-        f"keeps {share['share']:.4f} [{share['low']:.4f}, {share['high']:.4f}]"
+    text = f"{row['hosting']:>10} {row['size']:>7} {row['what']:>7} {row['fps']:>4g} fps {row['mode']:>12}: "
+    text += ", ".join(
+        f"{name} keeps {share['share']:.4f} [{share['low']:.4f}, {share['high']:.4f}]"
+        for name, share in row["kept"].items()
     )
     if row["what"] == "screen":
         cpu, written = (fmean(arm[name] for arm in row["watched"]) for name in ("cpu_pct", "bytes_per_s"))
@@ -268,8 +316,8 @@ def main() -> None:
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--json", type=Path, required=True)
-    parser.add_argument("--pairs", type=int, default=12)
-    parser.add_argument("--seconds", type=float, default=1.2)
+    parser.add_argument("--pairs", type=int, default=32)
+    parser.add_argument("--seconds", type=float, default=0.6)
     parser.add_argument("--fps", default="4,10")
     parser.add_argument("--hosting", default="process,in-process")
     parser.add_argument("--modes", default="eager-static,graph")

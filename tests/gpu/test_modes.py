@@ -16,6 +16,8 @@ from core.settings import SYNTHETIC_DEFAULT, SYNTHETIC_TINY, Settings
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA GPU"),
+    pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype"),
+    pytest.mark.filterwarnings("ignore:Warning. Profiler clears events"),
 ]
 
 SETTINGS = Settings(model=SYNTHETIC_TINY, prompt_tokens=32, new_tokens=32)
