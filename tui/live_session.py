@@ -8,10 +8,10 @@ from pathlib import Path
 from core.commands import AnyCommand
 from core.events import MonitorSample
 from core.neighbours import NoisyNeighbours
-from core.recording import DEFAULT_MAX_BYTES, Recorder, RecordingError, WriterStatus, default_name
+from core.recording import DEFAULT_MAX_BYTES, Recorder, RecordingError, default_name
 from core.session import Session
 from core.snapshot import RecordingView, Snapshot
-from tui.units import size
+from tui.recorded import recorded_words
 
 MOST_NEIGHBOURS = 64
 """A key that is held down must not fill the process table."""
@@ -133,13 +133,3 @@ class LiveSession:
     def _running(self) -> str:
         count = self._neighbours.count
         return f"{count} noisy neighbour{'s' * (count != 1)}"
-
-
-def recorded_words(status: WriterStatus) -> str:
-    """Where a recording that has ended is, and what is wrong with it if anything is."""
-    text = f"recorded {status.events:,} events, {size(status.size_bytes)}, into {status.path}"
-    if status.error:
-        text += f"; it ended early: {status.error}"
-    elif status.ended == "size limit":
-        text += "; it ended at its size limit"
-    return f"{text}; {status.lost:,} events were lost" if status.lost else text

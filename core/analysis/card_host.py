@@ -15,6 +15,12 @@ PRESSURE_SHARES = (0.10, 0.40)
 OTHERS_SHARES = (0.25, 0.60)
 THROTTLED_SHARE = 0.01
 
+P99_TOKENS = 1_000
+"""Ten of them lie beyond a 99th percentile; of a hundred it would be the single worst one."""
+
+WATCHED_S = 5.0
+"""The sensors read four times a second: one reading is then 5 % of a mean."""
+
 
 def host_lines(result: BenchResult) -> Iterator[CardLine]:
     """What the host is, and how much of it we got."""
@@ -25,6 +31,19 @@ def host_lines(result: BenchResult) -> Iterator[CardLine]:
     yield _others(result)
     yield _steal(result)
     yield _pressure(result)
+
+
+def watched_line(result: BenchResult) -> CardLine:
+    """How long the host was watched where nothing else can be judged, and whether that is enough."""
+    runs = [run for run in counted_runs(result) if run.tokens.wall_ns]
+    tokens = sum(len(run.tokens.counted(run.tokens.wall_ns)) for run in runs)
+    ends = [run.started_ns + run.tokens.start_ns[-1] + run.tokens.wall_ns[-1] for run in runs]
+    seconds = (max(ends) - min(run.started_ns for run in runs)) / 1e9 if runs else 0.0
+    value = f"{seconds:.1f} s, {tokens:,} tokens"
+    needed = f"{P99_TOKENS:,} tokens in {WATCHED_S:g} s"
+    if tokens >= P99_TOKENS and seconds >= WATCHED_S:
+        return CardLine("watched for", f"{value}: without a GPU no figure here needs more than {needed}")
+    return CardLine("watched for", f"{value}: too short, the host's lines need {needed}", "warn")
 
 
 def _cpu(result: BenchResult) -> CardLine:

@@ -16,6 +16,7 @@ from core.analysis.table import NARROW, paragraph, table
 from core.analysis.words import percent, rate, tenths, us
 
 NA = "n/a"
+CONTENDED = "!"
 NAME_WIDTHS = (40, 24, 18, 14, 11, 8)
 """Longest name of a GPU or CPU, tried in turn; what is cut ends in a tilde."""
 
@@ -77,7 +78,7 @@ def _table(machines: Sequence[Machine], width: int) -> list[str]:
 
 def _row(number: int, machine: Machine, longest: int) -> list[str]:
     return [
-        f"{number}{'*' if machine.source else ''}",
+        f"{number}{'*' if machine.source else ''}{CONTENDED if machine.contended else ''}",
         _cut(machine.gpu, longest),
         _cut(machine.cpu, longest),
         _gigabytes(machine.spec_bytes_per_s),
@@ -96,10 +97,13 @@ def _cut(name: str, longest: int) -> str:
 
 
 def _sources(machines: Sequence[Machine], width: int) -> list[str]:
-    """Where rows come from that were not measured here, and what no row can show."""
+    """Where rows come from that were not measured here, which are in doubt, and what no row can show."""
     lines: list[str] = []
     for source in dict.fromkeys(m.source for m in machines if m.source):
         lines += paragraph(f"*  published, not measured by idlegap: {source}", width)
+    for number, machine in enumerate(machines, 1):
+        if machine.contended:
+            lines += paragraph(f"{CONTENDED}  row {number} CONTENDED: {machine.contended}", width)
     static = [str(n) for n, m in enumerate(machines, 1) if m.eager_mode == "eager-static"]
     lines += paragraph("MBU: at the eager rate; GPU idle and us per launch: with the static cache", width)
     if static:
@@ -124,6 +128,10 @@ def _differences(found: Sequence[Difference], width: int) -> list[str]:
             text = ", ".join(parts)
         if difference.unstated:
             text += f" (not stated, may differ: {', '.join(difference.unstated)})"
+        disturbed = [n for n, m in ((1, difference.reference), (number, difference.machine)) if m.contended]
+        if disturbed and not difference.unlike:
+            rows = f"row{'s' * (len(disturbed) > 1)} {' and '.join(map(str, disturbed))}"
+            text += f" ({rows} contended)"
         ours, theirs = difference.machine.software, difference.reference.software
         if ours != theirs:
             text += f"; {ours or 'software not stated'}, not {theirs or 'known for row 1'}"

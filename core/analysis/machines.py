@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, fields
 from typing import Literal
 
 from core.analysis.ceiling import mbu, specified_bandwidth
+from core.analysis.stability import contended, contention
 from core.analysis.stats import median
 from core.analysis.summary import ArmSummary, summarise
 from core.analysis.verdict import EAGER
@@ -59,6 +60,8 @@ class Machine:
         source: who published the figures; "" for a measurement.
         eager: the fastest eager mode's rates, `eager_mode` its name.
         idle_share: of eager-static's token, from its profile.
+        contended: what was seen of others who used the machine meanwhile; "" for nothing, and
+            for publications, which do not say.
     """
 
     name: str
@@ -75,6 +78,7 @@ class Machine:
     graph: tuple[float, ...] = ()
     idle_share: float | None = None
     dispatch_per_kernel_ns: float | None = None
+    contended: str = ""
     missing: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -150,6 +154,7 @@ def _measured(name: str, result: BenchResult) -> Machine:
         graph=_rates(result, graph),
         idle_share=idle_share,
         dispatch_per_kernel_ns=static.dispatch_per_kernel_ns if static is not None else None,
+        contended=contention(contended(result)),
         missing=missing,
     )
 

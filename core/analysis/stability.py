@@ -43,7 +43,7 @@ class Finding:
 
 def stability(result: BenchResult, arms: Sequence[ArmSummary]) -> tuple[Finding, ...]:
     """Everything that speaks against `result`, most serious first."""
-    found: list[Finding] = [*_contention(result), *_lost(result)]
+    found: list[Finding] = [*contended(result), *_lost(result)]
     for arm, summary in zip(result.arms, arms, strict=True):
         found.extend(_drift(summary))
         found.extend(_levels(arm))
@@ -58,7 +58,8 @@ def contention(findings: Iterable[Finding]) -> str:
     return next((found.evidence for found in findings if found.topic == "contention"), "")
 
 
-def _contention(result: BenchResult) -> Iterable[Finding]:
+def contended(result: BenchResult) -> Iterable[Finding]:
+    """Every sign that somebody else used the machine, most serious first."""
     runs = [(f"{arm.label} run {run.turn}", run) for arm in result.arms for run in arm.counted]
     waited = [(_waiting(run), name, run) for name, run in runs if _waiting(run) > WAITING_SHARE]
     if waited:

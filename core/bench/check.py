@@ -1,15 +1,18 @@
 """The one-minute check: a short benchmark, judged line by line."""
 
+from math import ceil
+
 import msgspec
 
 from core.analysis.card import Card
 from core.analysis.card_gpu import gpu_lines, speed_lines
-from core.analysis.card_host import host_lines
+from core.analysis.card_host import P99_TOKENS, WATCHED_S, host_lines, watched_line
 from core.analysis.card_text import card_text
 from core.analysis.levers import Levers, levers
 from core.analysis.stability import contention, stability
 from core.analysis.summary import summarise
-from core.bench.plan import BenchPlan, arms_for
+from core.bench.assemble import LEAD_IN
+from core.bench.plan import BenchPlan, Enough, arms_for
 from core.bench.schema import BenchResult
 from core.modes import BASELINE, REPLAYED
 
@@ -18,6 +21,9 @@ CHECK_NEW_TOKENS = 64
 """A run of a quarter of the usual length, so that a minute holds enough of them on slow hosts."""
 
 MOST_RUNS = 40
+
+ON_CPU = Enough(runs=ceil(P99_TOKENS / (CHECK_NEW_TOKENS - LEAD_IN)), seconds=WATCHED_S)
+"""Without a GPU only the host's lines remain, which more of the minute would not make better."""
 
 
 class CheckResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -29,17 +35,25 @@ class CheckResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def check_plan(seconds: float = CHECK_SECONDS) -> BenchPlan:
-    """Eager-static against graph, in as many turns as `seconds` from the start allow."""
+    """Eager-static against graph, in as many turns as `seconds` from the start allow; on the CPU
+    in no more than the host's lines need."""
     return BenchPlan(
-        arms_for([BASELINE, REPLAYED]), runs=MOST_RUNS, verify=False, probe=True, seconds=seconds
+        arms_for([BASELINE, REPLAYED]),
+        runs=MOST_RUNS,
+        verify=False,
+        probe=True,
+        seconds=seconds,
+        on_cpu=ON_CPU,
     )
 
 
 def judge(result: BenchResult) -> CheckResult:
     """The card of the machine that `result` was measured on."""
     arms = summarise(result)
-    lines = [*gpu_lines(result), *speed_lines(result, arms), *host_lines(result)]
-    return CheckResult(Card.of(lines, gpu=result.engine.device != "cpu"), levers(arms), result)
+    gpu = result.engine.device != "cpu"
+    watched = [] if gpu else [watched_line(result)]
+    lines = [*gpu_lines(result), *speed_lines(result, arms), *watched, *host_lines(result)]
+    return CheckResult(Card.of(lines, gpu=gpu), levers(arms), result)
 
 
 def check_text(check: CheckResult) -> str:

@@ -37,10 +37,14 @@ from core.events import (
 )
 from core.modes import BASELINE, ModeName
 from core.session import Listener, Sensors, Session
+from core.snapshot import Snapshot
 from core.sources import Source
 
 POLL_S = 0.02
 """The engine hands over a batch about every 50 ms."""
+
+SNAPSHOT_NS = 1_000_000_000
+"""A snapshot takes about a millisecond, and who asks for one asks every few seconds."""
 
 SILENCE_NS = 900_000_000_000
 """Longest wait for a word of the engine: a cold compilation takes minutes, but not fifteen."""
@@ -77,7 +81,7 @@ class Driver:
 
     Args:
         source: the engine.
-        sensors, sensor_events: as `core.session.Session` takes them.
+        sensors, sensor_events, spec_bytes_per_s: as `core.session.Session` takes them.
         listeners: called with every event (a recording, for example).
         stopped: polled while waiting; True ends the wait with `InterruptedBenchError`.
         on_stage: called with every stage that the engine announces.
@@ -93,6 +97,7 @@ class Driver:
         listeners: Sequence[Listener] = (),
         stopped: Callable[[], bool] = lambda: False,
         on_stage: Callable[[EngineStage], None] = lambda stage: None,
+        spec_bytes_per_s: float | None = None,
         clock: Callable[[], int] = time.perf_counter_ns,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -102,6 +107,7 @@ class Driver:
             sensors=sensors,
             sensor_events=sensor_events,
             listeners=(self._inbox.append, *listeners),
+            spec_bytes_per_s=spec_bytes_per_s,
             clock=clock,
         )
         self._stopped = stopped
@@ -113,6 +119,13 @@ class Driver:
         self.dropped = 0
         self.notices: list[str] = []
         self.round: Round | None = None
+        self._show: Callable[[Snapshot], None] | None = None
+        self._show_next_ns = 0
+
+    def watch(self, show: Callable[[Snapshot], None]) -> None:
+        """From now on, give `show` what a screen would show: while waiting for the engine, once
+        in SNAPSHOT_NS."""
+        self._show = show
 
     def start(self) -> EngineReady:
         """Start engine and sensors and wait until the first mode decodes.
@@ -216,7 +229,7 @@ class Driver:
             if self._stopped():
                 raise InterruptedBenchError
             if not self._inbox:
-                self._session.pump()
+                self._pump()
             if self._inbox:
                 event = self._inbox.popleft()
                 if self._note(event):
@@ -226,6 +239,14 @@ class Driver:
                 reason = f"the engine has said nothing for {SILENCE_NS // 10**9} s"
                 raise EngineEndedError(EngineFailed(self.clock(), reason))
             self._pause(POLL_S)
+
+    def _pump(self) -> None:
+        now_ns = self.clock()
+        if self._show is None or now_ns < self._show_next_ns:
+            self._session.pump()
+            return
+        self._show_next_ns = now_ns + SNAPSHOT_NS
+        self._show(self._session.snapshot(now_ns))
 
     def _note(self, event: AnyEvent) -> bool:
         """Remember what matters of `event`; False for events that nobody waits for."""

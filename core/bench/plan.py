@@ -22,6 +22,15 @@ class ArmSpec(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Enough:
+    """How much is enough: so many counted runs of each arm, that took so many seconds from the
+    first one's first token to the last one's last."""
+
+    runs: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class BenchPlan:
     """What to measure.
 
@@ -33,6 +42,7 @@ class BenchPlan:
         probe: measure the host's cost of an empty kernel at the end.
         seconds: begin no further turn when it would end later than this after the engine's
             start; one counted turn is always taken. None sets no limit.
+        on_cpu: what ends the turns, instead of `runs`, where the CPU decodes; None: `runs` does.
     """
 
     arms: tuple[ArmSpec, ...]
@@ -41,6 +51,7 @@ class BenchPlan:
     windows: int = 1
     probe: bool = False
     seconds: float | None = None
+    on_cpu: Enough | None = None
 
 
 def arms_for(modes: Sequence[ModeName] | None) -> tuple[ArmSpec, ...]:

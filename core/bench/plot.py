@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from core.analysis.compare_text import ceiling_slope
+from core.analysis.compare_text import CONTENDED, ceiling_slope
 from core.analysis.machines import Machine
 from core.bench.store import ResultError
 
@@ -39,7 +39,8 @@ def _draw(axes: Any, machines: Sequence[Machine]) -> None:
     drawn = [m for m in machines if m.spec_bytes_per_s is not None]
     for machine in drawn:
         x = (machine.spec_bytes_per_s or 0) / 1e9
-        note = f"{machine.gpu}, {machine.cpu}" + (" *" if machine.source else "")
+        marks = " *" * bool(machine.source) + f" {CONTENDED}" * bool(machine.contended)
+        note = f"{machine.gpu}, {machine.cpu}{marks}"
         for speed, colour, marker, text in (
             (machine.eager_rate, EAGER, "o", note),
             (machine.graph_rate, GRAPH, "s", machine.gpu),
@@ -58,6 +59,8 @@ def _draw(axes: Any, machines: Sequence[Machine]) -> None:
         axes.plot([], [], "s", color=GRAPH, label="the same kernels from a graph")
     if any(m.source for m in drawn):
         axes.plot([], [], " ", label="* published, not measured by idlegap")
+    if any(m.contended for m in drawn):
+        axes.plot([], [], " ", label=f"{CONTENDED} measured under contention")
     axes.set(
         xlabel="specified memory bandwidth, GB/s",
         ylabel="decode rate, tokens/s",

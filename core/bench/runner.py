@@ -10,6 +10,7 @@ profiled last, because a window can leave graph replays slower for the rest of t
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 
 import msgspec
@@ -17,7 +18,7 @@ import msgspec
 from core.bench.assemble import assemble_run
 from core.bench.driver import Driver, EngineEndedError, InterruptedBenchError, Round
 from core.bench.environment import finished, now_utc, placed, read_environment
-from core.bench.plan import ArmSpec, BenchPlan
+from core.bench.plan import ArmSpec, BenchPlan, Enough
 from core.bench.schema import Arm, BenchResult, Environment
 from core.events import DispatchProbe, EngineFailed, EngineReady, ModeRefused
 from core.modes import ModeName
@@ -151,8 +152,10 @@ class Bench:
 
     def _take_turns(self) -> None:
         able = [state for state in self._states if state.arm.refused is None]
-        for turn in range(self._plan.runs + 1):
-            if turn > 1 and self._out_of_time(able):
+        if not able:
+            return
+        for turn in count():
+            if turn > 1 and (self._has_enough(able, turn - 1) or self._out_of_time(able)):
                 return
             self._turn = turn
             for state in able if turn % 2 == 0 else reversed(able):
@@ -179,6 +182,15 @@ class Bench:
             windows = tuple(self._driver.profile(self._plan.windows))
             state.arm = msgspec.structs.replace(state.arm, windows=windows)
 
+    @property
+    def _enough(self) -> Enough:
+        """What ends the turns, time aside."""
+        on_cpu = self._ready is not None and self._ready.device == "cpu"
+        return self._plan.on_cpu if on_cpu and self._plan.on_cpu else Enough(self._plan.runs, 0.0)
+
+    def _has_enough(self, able: Sequence[_ArmState], runs: int) -> bool:
+        return runs >= self._enough.runs and _counted_ns(able) >= self._enough.seconds * 1e9
+
     def _out_of_time(self, able: Sequence[_ArmState]) -> bool:
         if self._plan.seconds is None:
             return False
@@ -187,12 +199,13 @@ class Bench:
 
     def _say(self, text: str) -> None:
         able = [state for state in self._states if state.arm.refused is None]
-        turns = self._plan.runs + 1
+        turns = self._enough.runs + 1
         left: int | None = None
         if all(state.took_ns is not None for state in able):
-            left = sum((turns - len(state.taken)) * (state.took_ns or 0) for state in able)
+            runs_ns = sum((turns - len(state.taken)) * (state.took_ns or 0) for state in able)
+            left = max(runs_ns, round(self._enough.seconds * 1e9) - _counted_ns(able))
             # After the last run there are windows to take, and how long they last is not known.
-            left = left or None
+            left = left if left > 0 else None
         if left is not None and self._plan.seconds is not None:
             until = self._started_ns + round(self._plan.seconds * 1e9)
             left = min(left, max(until - self._driver.clock(), 0))
@@ -231,3 +244,10 @@ class Bench:
             assemble_run(taken.turn, taken.round, self._driver.witness, min(starts)) for taken in state.taken
         )
         return msgspec.structs.replace(state.arm, runs=runs)
+
+
+def _counted_ns(states: Sequence[_ArmState]) -> int:
+    """Time from the first counted token to the end of the last one."""
+    rounds = [taken.round for state in states for taken in state.taken if taken.turn > 0]
+    ends = [batch.tokens[-1].done_ns for taken in rounds for batch in taken.batches[-1:]]
+    return max(ends) - min(taken.started.t_ns for taken in rounds) if ends else 0

@@ -11,6 +11,7 @@ from core.settings import DEFAULT_NEW_TOKENS, DEFAULT_PROMPT_TOKENS, Settings
 from tui import cli
 from tui.exit_codes import ExitCode, signal_code
 from tui.verbs.live import LiveOptions, options_from
+from tui.verbs.recording_option import RecordOptions
 
 
 def live_options(line: list[str]) -> LiveOptions:
@@ -37,7 +38,7 @@ def test_nothing_given_means_the_defaults_of_the_settings() -> None:
     options = live_options([])
     assert options.settings == Settings()
     assert (options.fps, options.in_process, options.nvml) == (4, False, True)
-    assert (options.record, options.record_max, options.metrics) == (None, 10**9, None)
+    assert (options.record, options.metrics) == (RecordOptions(None, 10**9), None)
     assert options.neighbour_core is None
 
 
@@ -46,7 +47,7 @@ def test_what_is_passed_on() -> None:
     options = live_options(
         f"--record run.jsonl.gz --record-max 1.5GB --metrics [::1]:9464 --neighbour-core {core}".split()
     )
-    assert (options.record, options.record_max) == (Path("run.jsonl.gz"), 1_500_000_000)
+    assert options.record == RecordOptions(Path("run.jsonl.gz"), 1_500_000_000)
     assert options.metrics == ("::1", 9464)
     assert options.neighbour_core == core
 
@@ -99,6 +100,10 @@ def test_every_setting_has_an_option() -> None:
         ("--record-max little", ["--record-max little", "500M"]),
         ("--record-max 100K", ["--record-max 100K", "262,144"]),
         ("--neighbour-core 99999", ["--neighbour-core 99999", "may use"]),
+        ("bench --metrics 70000", ["--metrics 70000", "65535"]),
+        ("bench --record-max little", ["--record-max little", "500M"]),
+        ("check --record-max 100K", ["--record-max 100K", "262,144"]),
+        ("check --metrics 9464", ["--metrics"]),
         ("--colour", ["--colour"]),
     ],
 )

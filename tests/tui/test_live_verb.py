@@ -17,7 +17,7 @@ from tests.tui.support.pty_program import PtyProgram
 from tui.exit_codes import ExitCode
 from tui.verbs.base import UsageError
 from tui.verbs.file_size import parse_size
-from tui.verbs.live import serving
+from tui.verbs.metrics_option import serving
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,15 @@
 """The verb `bench`: the controlled experiment, without a screen."""
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui.exit_codes import ExitCode
 from tui.verbs.base import UsageError
+from tui.verbs.metrics_option import Address, add_metrics, metrics_from
 from tui.verbs.output import add_json, deliver, target_file, text_width
+from tui.verbs.recording_option import RecordOptions, add_record, record_from
 from tui.verbs.workload import add_workload, settings_from
 
 if TYPE_CHECKING:
@@ -20,12 +22,13 @@ HELP = "measure all modes in turns: the table, the speed-ups with their interval
 
 @dataclass(frozen=True, slots=True)
 class BenchOptions:
-    """What `bench` was asked for. `json` and `record` are None where nobody wants them."""
+    """What `bench` was asked for. `json` and `metrics` are None where nobody wants them."""
 
     settings: "Settings"
     runs: int
     json: Path | None = None
-    record: Path | None = None
+    record: RecordOptions = field(default_factory=RecordOptions)
+    metrics: Address | None = None
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -35,8 +38,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--runs", type=int, metavar="N", help="counted runs of each mode, after a warm-up (default 5)"
     )
-    add_json(how, "all raw samples")
-    how.add_argument("--record", metavar="FILE", help="record everything for replay (gzip if it ends in .gz)")
+    out = parser.add_argument_group("what to pass on")
+    add_json(out, "all raw samples")
+    add_record(out)
+    add_metrics(out)
 
 
 def options_from(arguments: argparse.Namespace) -> BenchOptions:
@@ -54,7 +59,8 @@ def options_from(arguments: argparse.Namespace) -> BenchOptions:
         settings_from(arguments),
         runs,
         target_file("--json", arguments.json),
-        Path(arguments.record) if arguments.record else None,
+        record_from(arguments),
+        metrics_from(arguments),
     )
 
 
@@ -80,7 +86,7 @@ def bench(options: BenchOptions, connect: "Connect") -> int:
 
     plan = BenchPlan(arms_for(options.settings.modes), runs=options.runs)
     with StopSignals() as stop:
-        outcome = take(options.settings, plan, connect, stop, options.record)
+        outcome = take(options.settings, plan, connect, stop, options.record, options.metrics)
         result = outcome.result
         if result is not None:
             deliver(BENCH, result, bench_text(result, text_width()), options.json)

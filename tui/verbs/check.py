@@ -2,13 +2,14 @@
 
 import argparse
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui.exit_codes import ExitCode
 from tui.verbs.base import UsageError
 from tui.verbs.output import add_json, deliver, target_file
+from tui.verbs.recording_option import RecordOptions, add_record, record_from
 from tui.verbs.workload import add_machine, settings_from
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ class CheckOptions:
     settings: "Settings"
     seconds: float
     json: Path | None = None
+    record: RecordOptions = field(default_factory=RecordOptions)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +35,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_machine(parser)
     how = parser.add_argument_group("how to measure")
     how.add_argument("--seconds", type=float, metavar="S", help="how long it may take, roughly (default 60)")
-    add_json(how, "the card with all raw samples")
+    out = parser.add_argument_group("what to pass on")
+    add_json(out, "the card with all raw samples")
+    add_record(out)
 
 
 def options_from(arguments: argparse.Namespace) -> CheckOptions:
@@ -50,7 +54,7 @@ def options_from(arguments: argparse.Namespace) -> CheckOptions:
     if not (seconds > 0 and math.isfinite(seconds)):
         raise UsageError(f"--seconds {seconds:g}: must be above 0")
     settings = msgspec.structs.replace(settings_from(arguments), new_tokens=CHECK_NEW_TOKENS)
-    return CheckOptions(settings, seconds, target_file("--json", arguments.json))
+    return CheckOptions(settings, seconds, target_file("--json", arguments.json), record_from(arguments))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -74,7 +78,7 @@ def check(options: CheckOptions, connect: "Connect") -> int:
 
     verdict = None
     with StopSignals() as stop:
-        outcome = take(options.settings, check_plan(options.seconds), connect, stop)
+        outcome = take(options.settings, check_plan(options.seconds), connect, stop, options.record)
         if outcome.result is not None:
             judged = judge(outcome.result)
             verdict = judged.card.verdict

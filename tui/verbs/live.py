@@ -4,42 +4,37 @@ import argparse
 import os
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui.verbs.base import UsageError, check_terminal
-from tui.verbs.file_size import parse_size
+from tui.verbs.metrics_option import Address, add_metrics, metrics_from, serving, tally_for
+from tui.verbs.recording_option import RecordOptions, add_record, record_from
 from tui.verbs.workload import add_workload, settings_from
 
 if TYPE_CHECKING:
     from core.events import SensorEvent
     from core.metrics import Tally
     from core.settings import Settings
-    from core.snapshot import Snapshot
     from tui.live_session import LiveSession
 
 NAME = "live"
 HELP = "decode on this machine and watch (the default)"
 FPS_RANGE = range(1, 11)
 DEFAULT_FPS = 4
-DEFAULT_RECORD_MAX = "1G"
 
 
 @dataclass(frozen=True, slots=True)
 class LiveOptions:
-    """What `live` was asked for. `nvml` is off where GPU sensors are not wanted; `metrics` is
-    the host and port to serve them on."""
+    """What `live` was asked for. `nvml` is off where GPU sensors are not wanted; the limit of
+    `record` holds for recordings that a key starts, too."""
 
     settings: "Settings"
     fps: int
     in_process: bool
     nvml: bool
-    record: Path | None
-    record_max: int
-    metrics: tuple[str, int] | None
+    record: RecordOptions
+    metrics: Address | None
     neighbour_core: int | None
 
 
@@ -61,20 +56,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="pin the noisy neighbours of key n to this core (default: any core)",
     )
     out = parser.add_argument_group("what to pass on")
-    out.add_argument(
-        "--record", type=Path, metavar="FILE", help="record the run into a new file; gzip if it ends in .gz"
-    )
-    out.add_argument(
-        "--record-max",
-        default=DEFAULT_RECORD_MAX,
-        metavar="SIZE",
-        help=f"no recording gets larger, for example 500M (default {DEFAULT_RECORD_MAX})",
-    )
-    out.add_argument(
-        "--metrics",
-        metavar="[HOST:]PORT",
-        help="serve metrics for Prometheus, on 127.0.0.1 unless a host is given; 0 picks a port",
-    )
+    add_record(out)
+    add_metrics(out)
 
 
 def options_from(arguments: argparse.Namespace) -> LiveOptions:
@@ -90,9 +73,8 @@ def options_from(arguments: argparse.Namespace) -> LiveOptions:
         fps=arguments.fps,
         in_process=arguments.in_process,
         nvml=not arguments.no_nvml,
-        record=arguments.record,
-        record_max=_record_max(arguments.record_max),
-        metrics=None if arguments.metrics is None else _address(arguments.metrics),
+        record=record_from(arguments),
+        metrics=metrics_from(arguments),
         neighbour_core=_core(arguments.neighbour_core),
     )
 
@@ -110,14 +92,14 @@ def run(arguments: argparse.Namespace) -> int:
     from tui.live_app import LiveApp
     from tui.screen_run import run_screen
 
-    tally = _tally() if options.metrics is not None else None
+    tally = tally_for(options.metrics)
     live = build_session(options, tally)
     # An engine process has a log of its own; inside this process libraries write to our outputs.
     log = log_dir() / f"engine-{os.getpid()}.log" if options.in_process else None
     with serving(options.metrics, tally, lambda: live.latest) as url:
-        if options.record is not None:
+        if options.record.file is not None:
             try:
-                live.record(options.record)
+                live.record(options.record.file)
             except RecordingError as error:
                 raise UsageError(f"--record {error}") from error
         greeting = f"metrics are served at {url}" if url else ""
@@ -157,54 +139,8 @@ def build_session(options: LiveOptions, tally: "Tally | None" = None) -> "LiveSe
         recorder,
         NoisyNeighbours(session.note_neighbours),
         neighbour_core=options.neighbour_core,
-        max_bytes=options.record_max,
+        max_bytes=options.record.max_bytes,
     )
-
-
-@contextmanager
-def serving(
-    address: tuple[str, int] | None, tally: "Tally | None", latest: "Callable[[], Snapshot | None]"
-) -> Iterator[str]:
-    """Serve metrics at `address` meanwhile; yields where, "" if not asked for.
-
-    Raises:
-        UsageError: the address is taken or not ours.
-    """
-    if address is None or tally is None:
-        yield ""
-        return
-    from core.metrics import MetricsCollector, MetricsError, MetricsServer
-
-    try:
-        server = MetricsServer(MetricsCollector(latest, tally), *address)
-    except MetricsError as error:
-        raise UsageError(str(error)) from error
-    with server:
-        yield server.url
-
-
-def _tally() -> "Tally":
-    from core.metrics import Tally
-
-    return Tally()
-
-
-def _address(text: str) -> tuple[str, int]:
-    from core.metrics import MetricsError, parse_address
-
-    try:
-        return parse_address(text)
-    except MetricsError as error:
-        raise UsageError(str(error)) from error
-
-
-def _record_max(text: str) -> int:
-    from core.recording.sink import LEAST_BYTES
-
-    size = parse_size("--record-max", text)
-    if size < LEAST_BYTES:
-        raise UsageError(f"--record-max {text}: must be at least {LEAST_BYTES:,} bytes")
-    return size
 
 
 def _core(core: int | None) -> int | None:

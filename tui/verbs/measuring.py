@@ -2,8 +2,8 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from core.bench.driver import Driver
 from core.bench.plan import BenchPlan, engine_settings
@@ -14,10 +14,14 @@ from core.recording import Recorder, RecordingError
 from core.sensors.sampler import Sampler
 from core.session import Listener
 from core.settings import Settings
+from core.snapshot import Snapshot
 from tui.exit_codes import ExitCode
+from tui.recorded import recorded_words
 from tui.verbs.base import UsageError
+from tui.verbs.metrics_option import Address, serving, tally_for
 from tui.verbs.output import say
 from tui.verbs.progress import progress_on
+from tui.verbs.recording_option import RecordOptions
 from tui.verbs.stopping import StopSignals
 
 Connect = Callable[
@@ -42,41 +46,34 @@ def connect(
         listeners=listeners,
         stopped=stopped,
         on_stage=on_stage,
+        spec_bytes_per_s=settings.spec_bandwidth,
     )
 
 
 def take(
-    settings: Settings, plan: BenchPlan, connect: Connect, stop: StopSignals, record: Path | None = None
+    settings: Settings,
+    plan: BenchPlan,
+    connect: Connect,
+    stop: StopSignals,
+    record: RecordOptions,
+    metrics: Address | None = None,
 ) -> BenchOutcome:
     """Carry out `plan`; however it ends, the engine is gone and its failure, if any, told on stderr.
 
     Raises:
-        UsageError: there can be no recording in `record`.
+        UsageError: nothing can be recorded or served where that was asked for; then no engine
+            was started.
     """
-    recorder = _recorder(settings, record)
-    with progress_on() as shown:
-
-        def listen(event: AnyEvent) -> None:
-            if isinstance(event, Notice):
-                shown.say(event.text)
-
-        driver = connect(engine_settings(settings), [listen, recorder], stop, shown.stage)
-        try:
-            outcome = Bench(
-                driver,
-                plan,
-                report=shown.report,
-                spec_bandwidth=settings.spec_bandwidth,
-                pin_core=settings.pin_core,
-                nice=settings.nice,
-            ).run()
-        except OSError as error:
-            outcome = BenchOutcome(None, EngineFailed(time.perf_counter_ns(), f"cannot be started: {error}"))
-        finally:
-            driver.close()
-            status = recorder.stop()
-    if status is not None:
-        say(f"{status.path}: {status.error}" if status.error else f"recorded in {status.path}")
+    recorder = Recorder(spec_bytes_per_s=settings.spec_bandwidth)
+    tally = tally_for(metrics)
+    # Written by this thread, read by the server's: of one entry, which an append replaces.
+    shown: deque[Snapshot] = deque(maxlen=1)
+    with serving(metrics, tally, lambda: shown[-1] if shown else None) as url, _recording(recorder, record):
+        listeners: list[Listener] = [recorder]
+        if tally is not None:
+            listeners.append(tally)
+            say(f"metrics are served at {url}")
+        outcome = _measure(settings, plan, connect, stop, listeners, shown.append if tally else None)
     _explain(outcome)
     return outcome
 
@@ -90,14 +87,51 @@ def exit_code(outcome: BenchOutcome, stop: StopSignals) -> int:
     return ExitCode.DONE
 
 
-def _recorder(settings: Settings, path: Path | None) -> Recorder:
-    recorder = Recorder(spec_bytes_per_s=settings.spec_bandwidth)
-    if path is not None:
+def _measure(
+    settings: Settings,
+    plan: BenchPlan,
+    connect: Connect,
+    stop: StopSignals,
+    listeners: Sequence[Listener],
+    show: Callable[[Snapshot], None] | None,
+) -> BenchOutcome:
+    with progress_on() as shown:
+
+        def listen(event: AnyEvent) -> None:
+            if isinstance(event, Notice):
+                shown.say(event.text)
+
+        driver = connect(engine_settings(settings), [listen, *listeners], stop, shown.stage)
+        if show is not None:
+            driver.watch(show)
         try:
-            recorder.start(path)
+            return Bench(
+                driver,
+                plan,
+                report=shown.report,
+                spec_bandwidth=settings.spec_bandwidth,
+                pin_core=settings.pin_core,
+                nice=settings.nice,
+            ).run()
+        except OSError as error:
+            return BenchOutcome(None, EngineFailed(time.perf_counter_ns(), f"cannot be started: {error}"))
+        finally:
+            driver.close()
+
+
+@contextmanager
+def _recording(recorder: Recorder, asked: RecordOptions) -> Iterator[None]:
+    """Record meanwhile, if that was asked for, and say how the recording ended."""
+    if asked.file is not None:
+        try:
+            recorder.start(asked.file, asked.max_bytes)
         except RecordingError as error:
             raise UsageError(f"--record {error}") from error
-    return recorder
+    try:
+        yield
+    finally:
+        if (status := recorder.stop()) is not None:
+            say(recorded_words(status))
 
 
 def _explain(outcome: BenchOutcome) -> None:

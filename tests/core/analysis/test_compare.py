@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from core.analysis.bench_text import bench_text
 from core.analysis.compare import differences, inversions, limit_reason, limit_words, ratio_words
 from core.analysis.compare_text import ceiling_slope, compare_text, points
 from core.analysis.machines import Machine, machine
@@ -13,7 +14,7 @@ from core.bench.schema import BenchResult, PublishedFigures
 from core.bench.store import read
 from core.events import Bandwidth
 from tests.core.bench.fake_engine import READY, replace_struct
-from tests.core.bench.results import HOST, MS, arm, bench, window
+from tests.core.bench.results import HOST, MS, arm, bench, columns, run, window
 
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 ARTICLE = [
@@ -152,6 +153,40 @@ def test_what_a_publication_leaves_open_is_flagged_and_compared_all_the_same() -
     (single,) = differences([machine("h", like_the_article()), ARTICLE[0]])
     assert single.eager is not None
     assert ratio_words(single.eager).endswith("(no interval: 1 run)")
+
+
+# --- contention -----------------------------------------------------------------------
+
+
+def contended() -> BenchResult:
+    """The decode thread waited for a CPU in 40 % of three of its ten counted runs."""
+    made = [run(turn, columns([10.0] * 20, delays_ms=[4.0 * (turn < 4)] * 20)) for turn in range(6)]
+    return bench(arm("eager-static", runs=tuple(made)), arm("graph"))
+
+
+def test_a_contended_row_is_marked_and_its_footnote_says_what_its_own_bench_says() -> None:
+    rows = [machine("a", bench()), machine("b", contended()), ARTICLE[0]]
+    text = compare_text(rows)
+    assert [text.splitlines()[n].split()[0] for n in (2, 3, 4)] == ["1", "2!", "3*"]
+    flat = " ".join(text.split())
+    seen = "in 3 of 10 runs the decode thread waited for a CPU, 40 % of the time in eager-static run 1"
+    assert f"! row 2 CONTENDED: {seen}" in flat
+    assert f"CONTENDED: {seen}" in " ".join(bench_text(contended()).split())
+    assert "(row 2 contended)" in flat
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_quiet_rows_have_no_mark() -> None:
+    text = compare_text([machine("a", bench()), machine("b", bench()), *ARTICLE])
+    assert "!" not in text
+    assert "contended" not in text.lower()
+
+
+def test_differences_say_whichever_side_was_contended() -> None:
+    both = compare_text([machine("a", contended()), machine("b", contended()), machine("c", bench())])
+    first, second = both.split("by runs:")[1].split(" 3  H200:")
+    assert "(rows 1 and 2 contended)" in " ".join(first.split())
+    assert "(row 1 contended)" in " ".join(second.split())
 
 
 # --- text ---------------------------------------------------------------------------------

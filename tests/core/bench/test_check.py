@@ -6,14 +6,15 @@ import msgspec
 import pytest
 
 from core.analysis.card import Card, CardLine
+from core.analysis.card_host import P99_TOKENS, WATCHED_S
 from core.analysis.card_text import card_text
 from core.analysis.levers import levers
 from core.analysis.summary import summarise
-from core.bench.check import CHECK_SECONDS, check_plan, check_text, judge
+from core.bench.check import CHECK_NEW_TOKENS, CHECK_SECONDS, check_plan, check_text, judge
 from core.bench.runner import Bench
 from core.bench.schema import BenchResult, Conditions
 from core.events import Bandwidth, DispatchProbe, GpuInfo, HostInfo
-from tests.core.bench.fake_engine import READY, FakeEngine, drive, replace_struct
+from tests.core.bench.fake_engine import READY, Cost, FakeEngine, drive, replace_struct
 from tests.core.bench.results import GPU, HOST, MS, arm, bench, columns, run, window
 
 QUIET = Conditions(
@@ -244,6 +245,48 @@ def test_a_check_takes_eager_and_graph_for_about_a_minute_and_probes() -> None:
     assert len(result.arms[0].counted) >= 5
     assert engine.now_ns <= CHECK_SECONDS * 1e9 + 2e9
     assert judge(result).bench == result
+
+
+def on_the_cpu(wall_ms: float, seconds: float = CHECK_SECONDS) -> tuple[BenchResult, FakeEngine]:
+    """A check where a token takes the CPU so long, and the engine that it was taken with."""
+    ready = replace_struct(READY, device="cpu", device_name="CPU", new_tokens=CHECK_NEW_TOKENS)
+    cost = Cost(wall_ms, wall_ms, 0.0, prefill=5 * wall_ms)
+    engine = FakeEngine({"eager-static": cost}, ready, copy_bytes_per_s=None)
+    result = Bench(drive(engine), check_plan(seconds)).run().result
+    assert result is not None
+    return result, engine
+
+
+@pytest.mark.parametrize(("wall_ms", "takes_s"), [(0.05, 5), (1.0, 5), (4.9, 6), (10.0, 11), (30.0, 33)])
+def test_on_the_cpu_a_check_takes_what_its_figures_need_and_no_more(wall_ms: float, takes_s: float) -> None:
+    result, engine = on_the_cpu(wall_ms)
+    (eager,) = [a for a in result.arms if a.runs]
+    tokens = sum(len(r.tokens.counted(r.tokens.wall_ns)) for r in eager.counted)
+    assert tokens >= P99_TOKENS
+    # Beside the counted runs: a warm-up, and for each run the round that its request cuts off.
+    assert WATCHED_S <= engine.now_ns / 1e9 <= 1.3 * takes_s + 1.0
+    found = line(result, "watched for")
+    assert found.grade == "info"
+    assert f" s, {tokens:,} tokens: without a GPU no figure here needs more than 1,000" in found.value
+    assert float(found.value.split(" s, ")[0]) >= WATCHED_S
+
+
+@pytest.mark.parametrize(("wall_ms", "seconds"), [(200.0, CHECK_SECONDS), (1.0, 2.0)])
+def test_a_check_on_the_cpu_that_ran_out_of_time_says_that_it_saw_too_little(
+    wall_ms: float, seconds: float
+) -> None:
+    result, engine = on_the_cpu(wall_ms, seconds)
+    assert engine.now_ns / 1e9 <= seconds + 30 * wall_ms / 1e3
+    found = line(result, "watched for")
+    assert found.grade == "warn"
+    assert found.value.endswith("too short, the host's lines need 1,000 tokens in 5 s")
+    assert judge(result).card.verdict == "no GPU"
+
+
+def test_how_long_it_was_watched_is_no_matter_with_a_gpu() -> None:
+    assert "watched for" not in {entry.name for entry in judge(machine()).card.lines}
+    nothing = bench(arm("eager-static", runs=()), engine=replace_struct(READY, device="cpu"))
+    assert line(nothing, "watched for").value.startswith("0.0 s, 0 tokens: too short")
 
 
 def test_a_card_counts_only_what_it_has() -> None:

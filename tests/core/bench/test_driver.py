@@ -1,10 +1,13 @@
 """Single steps of the driver: profile windows, and rounds that begin twice."""
 
+from itertools import pairwise
+
 import pytest
 
-from core.bench.driver import PROFILE_TRIES, Driver, EngineEndedError
+from core.bench.driver import PROFILE_TRIES, SNAPSHOT_NS, Driver, EngineEndedError
 from core.commands import TakeProfile
-from core.events import ModeEntered, ModeRefused
+from core.events import ModeEntered, ModeRefused, TokenBatch
+from core.snapshot import Snapshot
 from tests.core.bench.fake_engine import H200, READY, FakeEngine, drive, replace_struct
 
 
@@ -67,3 +70,35 @@ def test_closing_ends_the_engine() -> None:
     engine = FakeEngine()
     started(engine).close()
     assert engine.closed
+
+
+def test_who_watches_gets_a_snapshot_each_second_and_nobody_else_any() -> None:
+    shown: list[Snapshot] = []
+    engine = FakeEngine()
+    driver = drive(engine, spec_bytes_per_s=5e12)
+    driver.watch(shown.append)
+    driver.start()
+    for mode in ("graph", "eager", "graph"):
+        driver.enter(mode)
+        driver.decode_round(mode)
+    times = [snapshot.t_ns for snapshot in shown]
+    assert len(times) >= 2
+    assert all(later - earlier >= SNAPSHOT_NS for earlier, later in pairwise(times))
+    assert engine.now_ns - times[-1] < 2 * SNAPSHOT_NS
+    last = shown[-1]
+    assert last.engine is not None
+    assert last.rate is not None
+    assert {row.name for row in last.modes if row.visited} >= {"graph", "eager"}
+    assert last.ceiling is not None
+    assert last.ceiling.spec_bytes_per_s == 5e12
+
+
+def test_watching_changes_nothing_of_what_is_measured() -> None:
+    def rounds(*, watched: bool) -> list[list[TokenBatch]]:
+        driver = drive(FakeEngine())
+        if watched:
+            driver.watch(lambda snapshot: None)
+        driver.start()
+        return [driver.decode_round("eager-static").batches for _ in range(3)]
+
+    assert rounds(watched=True) == rounds(watched=False)

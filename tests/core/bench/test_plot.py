@@ -10,7 +10,7 @@ import pytest
 from core.analysis.machines import machine
 from core.bench.plot import write_svg
 from core.bench.store import ResultError, read
-from tests.core.bench.results import bench
+from tests.core.bench.results import arm, bench, columns, run
 
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 ROWS = [machine(path.stem, read(path)) for path in sorted(EXAMPLES.glob("*.json"))]
@@ -32,6 +32,17 @@ def test_the_plot_names_every_machine_and_what_it_is(tmp_path: Path) -> None:
 def test_measured_machines_alone_carry_no_mark(tmp_path: Path) -> None:
     write_svg([machine("h", bench())], tmp_path / "a.svg")
     assert not any("published" in text for text in texts(tmp_path / "a.svg"))
+
+
+def test_a_contended_machine_is_marked(tmp_path: Path) -> None:
+    runs = tuple(run(turn, columns([10.0] * 20, delays_ms=[4.0] * 20)) for turn in range(4))
+    busy = machine("h", bench(arm("eager-static", runs=runs)))
+    write_svg([busy, *ROWS], tmp_path / "a.svg")
+    found = texts(tmp_path / "a.svg")
+    assert f"H200, {busy.cpu} !" in found
+    assert "! measured under contention" in found
+    write_svg([machine("h", bench()), *ROWS], tmp_path / "a.svg")
+    assert not any("!" in text for text in texts(tmp_path / "a.svg"))
 
 
 def test_the_same_results_give_the_same_bytes(tmp_path: Path) -> None:

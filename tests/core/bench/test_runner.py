@@ -1,11 +1,12 @@
 """A benchmark from start to end, over a simulated engine."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
 from core.bench.assemble import LEAD_IN
-from core.bench.plan import ArmSpec, BenchPlan, arms_for, engine_settings
+from core.bench.plan import ArmSpec, BenchPlan, Enough, arms_for, engine_settings
 from core.bench.runner import Bench, BenchOutcome, Progress
 from core.bench.schema import BenchResult
 from core.commands import SetMode, TakeProfile, VerifyModes
@@ -124,6 +125,26 @@ def test_a_time_limit_ends_the_turns_but_never_before_the_first_counted_one() ->
     counts = {len(arm.counted) for arm in longer.arms}
     assert len(counts) == 1
     assert 1 < counts.pop() < 50
+
+
+def test_what_is_enough_on_the_cpu_ends_the_turns_there_and_only_there() -> None:
+    said: list[Progress] = []
+    plan = BenchPlan(arms_for(["eager-static"]), runs=4, seconds=1000, on_cpu=Enough(6, 7.0))
+    costs = {"eager-static": H200["eager-static"]}
+    cpu = FakeEngine(costs, ready=replace_struct(READY, device="cpu"))
+    (arm,) = result_of(take(cpu, plan, report=said.append)).arms
+    ends = [run.started_ns + run.tokens.start_ns[-1] + run.tokens.wall_ns[-1] for run in arm.counted]
+    spans = [(end - arm.counted[0].started_ns) / 1e9 for end in ends]
+    # The seventh second ends within the last run, not before and not after it.
+    assert len(spans) > 6
+    assert spans[-2] < 7.0 <= spans[-1]
+    (hurried,) = result_of(take(FakeEngine(costs, ready=cpu.ready), replace(plan, on_cpu=Enough(6, 0)))).arms
+    assert len(hurried.counted) == 6
+    (gpu,) = result_of(take(FakeEngine(costs), plan)).arms
+    assert len(gpu.counted) == 4
+    left = [progress.left_ns for progress in said if "run" in progress.text]
+    assert all(ns is not None and 0 < ns <= 7.5e9 for ns in left)
+    assert said[-1].left_ns is None
 
 
 @pytest.mark.parametrize("batches", [10, 60])

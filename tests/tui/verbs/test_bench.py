@@ -1,8 +1,11 @@
 """`bench`: what it prints and writes, how it ends, and what it refuses."""
 
+import re
 import signal
+import socket
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -10,7 +13,8 @@ import pytest
 from core.analysis.bench_text import bench_text
 from core.bench.schema import BenchResult
 from core.bench.store import decode, read
-from core.recording import survey
+from core.events import TokenBatch
+from core.recording import RecordingReader
 from core.settings import Settings
 from tests.core.bench.fake_engine import H200, FakeEngine
 from tests.tui.verbs.connecting import Connected, UnableEngine, UnstartableEngine, never, signalled
@@ -19,6 +23,7 @@ from tui.exit_codes import ExitCode
 from tui.verbs.base import UsageError
 from tui.verbs.bench import BenchOptions, bench, options_from
 from tui.verbs.output import STDOUT
+from tui.verbs.recording_option import RecordOptions
 from tui.verbs.stopping import StopSignals
 
 ROOT = Path(cli.__file__).resolve().parent.parent
@@ -178,17 +183,59 @@ def test_a_folder_that_vanishes_meanwhile_costs_the_file_not_the_table(
 
 def test_everything_can_be_recorded_for_replay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "a.jsonl.gz"
-    assert bench(BenchOptions(TWO, 1, record=path), Connected(FakeEngine())) == ExitCode.DONE
-    assert survey(path).ending.reason == "stopped"
-    assert f"idlegap: recorded in {path}\n" in capsys.readouterr().err
+    options = BenchOptions(TWO, 1, tmp_path / "a.json", RecordOptions(path))
+    assert bench(options, Connected(FakeEngine())) == ExitCode.DONE
+    with RecordingReader(path) as reader:
+        tokens = [t for event in reader if isinstance(event, TokenBatch) for t in event.tokens]
+        assert reader.ending.reason == "stopped"
+    walls = {token.wall_ns for token in tokens}
+    runs = [run for arm in result_in(tmp_path / "a.json").arms for run in arm.runs]
+    assert walls.issuperset(wall for run in runs for wall in run.tokens.wall_ns)
+    assert re.search(rf"idlegap: recorded \d+ events, \d+ KB, into {path}\n", capsys.readouterr().err)
+
+
+def test_a_recording_that_exists_is_refused_before_anything_is_started(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text("mine")
     with pytest.raises(UsageError, match=r"--record .*exists already"):
-        bench(BenchOptions(TWO, 1, record=path), never)
+        bench(BenchOptions(TWO, 1, record=RecordOptions(path)), never)
+    assert path.read_text() == "mine"
+
+
+def test_a_recording_ends_at_its_limit_and_the_bench_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, limit = tmp_path / "a.jsonl", 300_000
+    options = BenchOptions(TWO, 100, tmp_path / "a.json", RecordOptions(path, limit))
+    assert bench(options, Connected(FakeEngine())) == ExitCode.DONE
+    assert [len(arm.counted) for arm in result_in(tmp_path / "a.json").arms] == [100, 100]
+    assert path.stat().st_size <= limit
+    with RecordingReader(path) as reader:
+        list(reader)
+        assert reader.ending.reason == "size limit"
+    assert f"into {path}; it ended at its size limit\n" in capsys.readouterr().err
+
+
+def test_a_port_that_is_taken_is_told_before_anything_is_started(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = taken.getsockname()[:2]
+        with pytest.raises(UsageError, match=rf"--metrics 127\.0\.0\.1:{address[1]}: "):
+            bench(BenchOptions(TWO, 1, record=RecordOptions(path), metrics=address), never)
+    assert not path.exists()
 
 
 def test_the_options_reach_the_plan(tmp_path: Path) -> None:
-    line = f"bench --modes eager,eager --runs 7 --json {tmp_path}/a.json --record {tmp_path}/a.jsonl"
+    line = (
+        f"bench --modes eager,eager --runs 7 --json {tmp_path}/a.json --record {tmp_path}/a.jsonl "
+        "--record-max 2M --metrics 9464"
+    )
     assert options_from(cli.parse(line.split())) == BenchOptions(
-        Settings(modes=("eager", "eager")), 7, tmp_path / "a.json", tmp_path / "a.jsonl"
+        Settings(modes=("eager", "eager")),
+        7,
+        tmp_path / "a.json",
+        RecordOptions(tmp_path / "a.jsonl", 2_000_000),
+        ("127.0.0.1", 9464),
     )
     assert options_from(cli.parse(["bench", "--json", "-"])) == BenchOptions(Settings(), 5, STDOUT)
 
@@ -222,25 +269,76 @@ def test_what_cannot_work_is_one_clear_line(
         assert name in err
 
 
-def test_a_real_bench_that_is_terminated_leaves_one_readable_document() -> None:
-    line = "bench --model synthetic:tiny --device cpu --modes eager-static --prompt-tokens 8 --new-tokens 8"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tui", *line.split(), "--runs", "100000", "--json", "-"],
+REAL = "bench --model synthetic:tiny --device cpu --modes eager-static --prompt-tokens 8 --new-tokens 8"
+
+
+def start_real(*more: str) -> "subprocess.Popen[str]":
+    """A bench of more runs than anyone waits for."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "tui", *REAL.split(), "--runs", "100000", "--json", "-", *more],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        text=True,
     )
-    with process:
-        assert process.stderr is not None
-        assert process.stdout is not None
-        # It has measured two runs: now it is asked to end.
-        seen = next(line for line in process.stderr if b"run 3 of" in line)
-        assert seen
-        process.terminate()
-        out = process.stdout.read()
-        process.stderr.read()
-    assert process.returncode == 143
-    result = decode(out, "stdout")
+
+
+def terminate(process: "subprocess.Popen[str]") -> BenchResult:
+    """Ask it to end; the result that it leaves."""
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.terminate()
+    out = process.stdout.read()
+    process.stderr.read()
+    assert process.wait() == 143
+    result = decode(out.encode(), "stdout")
     assert isinstance(result, BenchResult)
+    return result
+
+
+def test_a_real_bench_that_is_terminated_leaves_one_readable_document() -> None:
+    with start_real() as process:
+        assert process.stderr is not None
+        # It has measured two runs: now it is asked to end.
+        assert next(line for line in process.stderr if "run 3 of" in line)
+        result = terminate(process)
     assert (result.complete, result.reason) == (False, "interrupted")
     assert len(result.arms[0].counted) >= 2
+
+
+def test_a_real_bench_is_scraped_while_it_runs() -> None:
+    with start_real("--metrics", "0", "--spec-bandwidth", "50") as process:
+        assert process.stderr is not None
+        told = re.fullmatch(r"idlegap: metrics are served at (http://127\.0\.0\.1:(\d+)/metrics)\n",
+                            process.stderr.readline())  # fmt: skip
+        assert told is not None
+        loading = scrape(told[1])
+        assert next(line for line in process.stderr if "run 3 of" in line)
+        counted = scrape(told[1])[COUNT]
+        # A snapshot is up to a second old, so the first one with these may be still to come.
+        while not {RATE, ENGINE_CORES} <= (found := scrape(told[1])).keys():
+            assert process.poll() is None
+        terminate(process)
+    assert not {name for name in loading if "token_wall" in name}
+    # Two runs of 8 tokens that count, but for those right after a change of mode.
+    assert counted >= 10
+    assert found[COUNT] >= counted
+    assert found['idlegap_mode_active{mode="eager-static"}'] == 1
+    assert found["idlegap_engine_up"] == 1
+    assert found['idlegap_memory_bytes_per_second{bandwidth="specified"}'] == 50e9
+    assert any(name.startswith("idlegap_engine_info") and "synthetic:tiny" in name for name in found)
+    assert found[RATE] > 0
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", int(told[2])), timeout=20)
+
+
+RATE, ENGINE_CORES = "idlegap_tokens_per_second", 'idlegap_cpu_cores{user="engine"}'
+COUNT = 'idlegap_token_wall_seconds_count{mode="eager-static"}'
+
+
+def scrape(url: str) -> dict[str, float]:
+    """Values by name with labels."""
+    with urllib.request.urlopen(url, timeout=20) as answer:
+        lines = answer.read().decode().splitlines()
+    pairs = (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+    return {name: float(value) for name, value in pairs}

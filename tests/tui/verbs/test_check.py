@@ -7,13 +7,17 @@ import pytest
 
 from core.bench.check import CHECK_NEW_TOKENS, CheckResult, check_text
 from core.bench.store import CHECK, Envelope, read
+from core.events import DispatchProbe
+from core.recording import RecordingReader
 from core.settings import Settings
 from tests.core.bench.fake_engine import H200, READY, FakeEngine, cheaper, replace_struct
-from tests.tui.verbs.connecting import Connected, signalled
+from tests.tui.verbs.connecting import Connected, never, signalled
 from tui import cli
 from tui.exit_codes import ExitCode
+from tui.verbs.base import UsageError
 from tui.verbs.check import CheckOptions, check, options_from
 from tui.verbs.output import STDOUT
+from tui.verbs.recording_option import RecordOptions
 
 SECONDS = 60.0
 
@@ -22,6 +26,7 @@ def engine(eager: float = 1.0) -> FakeEngine:
     """An engine whose eager decode takes `eager` times as long as on a real H200's noisy host."""
     return FakeEngine(
         {"eager-static": cheaper(H200["eager-static"], eager), "graph": H200["graph"]},
+        replace_struct(READY, new_tokens=CHECK_NEW_TOKENS),
         delay_ns=lambda random: 0,
     )
 
@@ -96,9 +101,28 @@ def test_an_engine_that_fails_is_exit_4_whatever_the_card_says(capsys: pytest.Ca
     assert "idlegap: the engine failed: OutOfMemoryError" in err
 
 
+@pytest.mark.parametrize(("limit", "reason"), [(10**9, "stopped"), (300_000, "size limit")])
+def test_a_check_can_be_recorded_up_to_a_limit(
+    limit: int, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.jsonl"
+    asked = CheckOptions(options().settings, SECONDS, record=RecordOptions(path, limit))
+    assert check(asked, Connected(engine(eager=0.3))) == ExitCode.DONE
+    with RecordingReader(path) as reader:
+        kinds = {type(event) for event in reader}
+        assert reader.ending.reason == reason
+    assert (DispatchProbe in kinds) == (reason == "stopped")
+    assert path.stat().st_size <= limit
+    assert f"into {path}" in capsys.readouterr().err
+    with pytest.raises(UsageError, match=r"--record .*exists already"):
+        check(asked, never)
+
+
 def test_the_options() -> None:
-    found = options_from(cli.parse(["check", "--seconds", "20", "--device", "cuda:1", "--json", "-"]))
-    assert found == CheckOptions(Settings(device="cuda:1", new_tokens=CHECK_NEW_TOKENS), 20.0, STDOUT)
+    line = "check --seconds 20 --device cuda:1 --json - --record a.jsonl --record-max 5M"
+    found = options_from(cli.parse(line.split()))
+    settings = Settings(device="cuda:1", new_tokens=CHECK_NEW_TOKENS)
+    assert found == CheckOptions(settings, 20.0, STDOUT, RecordOptions(Path("a.jsonl"), 5_000_000))
     assert options_from(cli.parse(["check"])) == options()
 
 

@@ -1,0 +1,14 @@
+"""What to say of a recording that has ended."""
+
+from core.recording import WriterStatus
+from tui.units import size
+
+
+def recorded_words(status: WriterStatus) -> str:
+    """Where the recording is, and what is wrong with it if anything is."""
+    text = f"recorded {status.events:,} events, {size(status.size_bytes)}, into {status.path}"
+    if status.error:
+        text += f"; it ended early: {status.error}"
+    elif status.ended == "size limit":
+        text += "; it ended at its size limit"
+    return f"{text}; {status.lost:,} events were lost" if status.lost else text
