@@ -1,17 +1,20 @@
 """The plot of `benchmarks.dose_response`; matplotlib is wanted for this alone."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 
-def plot(report: dict[str, Any], path: Path) -> None:
-    """Token time and run delay over the number of neighbours, one column for each arm."""
+def plot(reports: Sequence[dict[str, Any]], path: Path) -> None:
+    """Token time and run delay over the number of neighbours: one column for each arm, one line
+    for each mode and way to wait for the GPU."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    cells = report["cells"]
+    report = reports[0]
+    cells = [{**cell, "mode": _label(cell, report)} for report in reports for cell in report["cells"]]
     arms = list(dict.fromkeys(cell["arm"] for cell in cells))
     modes = list(dict.fromkeys(cell["mode"] for cell in cells))
     figure, axes = plt.subplots(
@@ -47,6 +50,11 @@ def plot(report: dict[str, Any], path: Path) -> None:
     figure.suptitle(f"{report['engine']['device_name']}, {cores:g} usable cores, {report['date'][:10]}")
     figure.tight_layout()
     figure.savefig(path, dpi=150)
+
+
+def _label(cell: dict[str, Any], report: dict[str, Any]) -> str:
+    blocks = report["engine"].get("wait") == "block"
+    return cell["mode"] + (", waits blocked" if blocks else "")
 
 
 def _known(value: float | None) -> float:

@@ -3,7 +3,8 @@
     python -m benchmarks.dose_response --json FILE [--plot FILE.png] [--counts 0,1,2,4,8,16,32]
                                        [--modes eager-static,graph] [--arms free,pinned]
                                        [--seconds 1.0] [--budget 100] [--device auto] [--model ID]
-    python -m benchmarks.dose_response --plot-from FILE --plot FILE.png
+                                       [--wait spin|block]
+    python -m benchmarks.dose_response --plot-from FILE,FILE --plot FILE.png
 
 Two arms: ``free`` leaves all placement to the kernel; ``pinned`` puts the decode thread and all
 neighbours on one core, which is the worst that a neighbour can do. For every number of
@@ -159,6 +160,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         device=options.device,
         mode=options.modes[0],
         profile_every_ns=None,
+        wait=options.wait,
     )
     cells: list[Cell] = []
     skipped: list[str] = []
@@ -210,17 +212,17 @@ def _line(cell: Cell) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     options = _options(argv)
     if options.plot_from:
-        report = json.loads(options.plot_from.read_text())
+        reports = [json.loads(Path(name).read_text()) for name in options.plot_from]
     else:
         try:
-            report = measure(options)
+            reports = [measure(options)]
         except BenchError as error:
             print(f"dose_response: {error}", file=sys.stderr)
             return 1
         if options.json:
-            options.json.write_text(json.dumps(report, indent=1) + "\n")
+            options.json.write_text(json.dumps(reports[0], indent=1) + "\n")
     if options.plot:
-        plot(report, options.plot)
+        plot(reports, options.plot)
     return 0
 
 
@@ -233,9 +235,10 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--budget", type=float, default=100.0, help="seconds; later counts are skipped")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--model")
+    parser.add_argument("--wait", choices=("spin", "block"), default="spin")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--plot", type=Path)
-    parser.add_argument("--plot-from", type=Path)
+    parser.add_argument("--plot-from", type=_names, metavar="FILE,FILE")
     return parser.parse_args(argv)
 
 

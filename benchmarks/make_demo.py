@@ -1,7 +1,7 @@
 """Make the demo recording: two to three minutes of a real decode, without a hand on the keys.
 
     python benchmarks/make_demo.py --out core/recording/demo.jsonl.gz [--pace 1.0] [--device auto]
-                                   [--skip-compiled] [--neighbours 16]
+                                   [--skip-compiled] [--neighbours 24]
 
 The storyboard: eager with a static cache, the same step as a graph, plain eager, the compiled
 modes, a verification, then noisy neighbours while eager decodes and while the graph is
@@ -83,7 +83,7 @@ def main() -> None:
     parser.add_argument("--pace", type=float, default=1.0, help="length of the scenes, relative")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--skip-compiled", action="store_true")
-    parser.add_argument("--neighbours", type=int, default=16)
+    parser.add_argument("--neighbours", type=int, default=24)
     given = parser.parse_args()
     heard: deque[AnyEvent] = deque()
     sensed: deque[SensorEvent] = deque()

@@ -157,6 +157,15 @@ def main() -> None:
         term.screen.resize(rows, columns)
         term.process.send_signal(signal.SIGWINCH)
         term.read(1.5)
+        if given.device != "cpu":
+            visit(" ", "3 graph", 30)
+        term.press("b")
+        term.until(lambda t: "batch 2" in t and "p50" in t, 60, "batch 2")
+        term.read(given.watch)
+        keep("batch-2")
+        term.press("B")
+        term.until(lambda t: "batch 2" not in t and "p50" in t, 60, "batch 1 again")
+        term.read(2.0)
         for key, mode in (("4", "4 fused"), ("6", "6 fused-graph"), ("5", "5 compiled")):
             if given.compiled:
                 pressed = time.monotonic()

@@ -13,6 +13,7 @@ from typing import Literal
 import msgspec
 
 from core.modes import ModeName
+from core.settings import Wait
 
 SCHEMA_VERSION = 1
 
@@ -70,6 +71,7 @@ class EngineReady(Event, frozen=True, tag="ready"):
 
     `weight_bytes` counts the storages resident on the device, tied weights once.
     `tid` is the decode thread's kernel id. `device_uuid` is torch's (no ``GPU-`` prefix).
+    `wait` is how the decode thread waits for a token.
     """
 
     pid: int
@@ -93,6 +95,7 @@ class EngineReady(Event, frozen=True, tag="ready"):
     transformers: str
     python: str
     cuda: str | None = None
+    wait: Wait = "spin"
     missing: dict[str, str] = {}
 
 

@@ -16,6 +16,9 @@ DEFAULT_NEW_TOKENS = 255
 
 LEAST_NICE, MOST_NICE = -20, 19
 
+Wait = Literal["spin", "block"]
+"""How a thread waits for the GPU: it asks again and again, or sleeps until an interrupt."""
+
 
 class SettingsError(ValueError):
     """A setting that cannot work; the message names it and says what would."""
@@ -40,6 +43,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         sensing: read CPU time, run delay and switches of the decode thread for each token.
         pin_core: the only core that the decode thread may run on; None leaves it to the kernel.
         nice: nice value of the decode thread, -20 (served first) to 19; None keeps the app's.
+        wait: how the decode thread waits for a token: ``spin`` keeps its core busy meanwhile, as
+            CUDA does by default; ``block`` gives it away.
     """
 
     model: str | None = None
@@ -55,6 +60,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sensing: bool = True
     pin_core: int | None = None
     nice: int | None = None
+    wait: Wait = "spin"
 
     @property
     def cache_len(self) -> int:

@@ -54,11 +54,12 @@ def _head(result: BenchResult, arms: Sequence[ArmSummary], width: int) -> list[s
 
 
 def _placement(result: BenchResult) -> str:
-    """Where the decode thread ran, if that was asked for."""
+    """Where the decode thread ran and how it waited, if that was asked for."""
     environment = result.environment
     pin, nice = environment.pin_core, environment.nice
     where = "" if pin is None else f", decode thread on core {pin} alone"
-    return where + ("" if nice is None else f", nice {nice}")
+    where += "" if nice is None else f", nice {nice}"
+    return where + (", waits for the GPU blocked" if result.engine.wait == "block" else "")
 
 
 def _speed_ups(conclusion: Conclusion) -> list[str]:

@@ -5,27 +5,35 @@ from dataclasses import dataclass
 import torch
 
 from core.engine.errors import UnsupportedError
-from core.settings import parse_device
+from core.settings import Wait, parse_device
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
     """A torch device with what the screen says about it.
 
-    `uuid` is torch's spelling (no ``GPU-`` prefix), None on the CPU.
+    `uuid` is torch's spelling (no ``GPU-`` prefix), None on the CPU. `wait` is how
+    `synchronize` waits.
     """
 
     torch: torch.device
     name: str
     uuid: str | None
+    wait: Wait = "spin"
 
     @property
     def is_cuda(self) -> bool:
         return self.torch.type == "cuda"
 
     def synchronize(self) -> None:
-        """Wait for everything that was submitted; returns at once on the CPU."""
-        if self.is_cuda:
+        """Wait for everything that this thread submitted; returns at once on the CPU."""
+        if not self.is_cuda:
+            return
+        if self.wait == "block":
+            event = torch.cuda.Event(blocking=True)
+            event.record(torch.cuda.current_stream(self.torch))
+            event.synchronize()
+        else:
             torch.cuda.synchronize(self.torch)
 
     def reset_peak_memory(self) -> None:
@@ -38,7 +46,7 @@ class Device:
         return torch.cuda.max_memory_allocated(self.torch) if self.is_cuda else None
 
 
-def choose_device(text: str) -> Device:
+def choose_device(text: str, wait: Wait = "spin") -> Device:
     """Resolve ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
 
     Raises:
@@ -65,4 +73,4 @@ def choose_device(text: str) -> Device:
         )
     torch.cuda.set_device(index)
     properties = torch.cuda.get_device_properties(index)
-    return Device(torch.device("cuda", index), properties.name, str(properties.uuid))
+    return Device(torch.device("cuda", index), properties.name, str(properties.uuid), wait)

@@ -92,5 +92,6 @@ class Lineup:
             transformers=transformers.__version__,
             python=platform.python_version(),
             cuda=torch.version.cuda,
+            wait=device.wait,
             missing=missing,
         )

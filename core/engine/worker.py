@@ -67,7 +67,7 @@ class EngineThread(threading.Thread):
         # Inference mode would be stricter, but inductor's autotuning does not start under it.
         torch.set_grad_enabled(False)
         settings = self.settings
-        device = choose_device(settings.device)
+        device = choose_device(settings.device, settings.wait)
         loaded = load_model(settings.model, device, self._say)
         counters = ThreadCounters() if settings.sensing else None
         missing = {"run_delay_ns": "sensing is off"}

@@ -148,6 +148,17 @@ def test_a_decode_step_never_waits_for_the_device(lineup):
             torch.cuda.set_sync_debug_mode("default")
 
 
+@pytest.mark.parametrize("wait", ["spin", "block"])
+def test_waiting_ends_when_the_device_is_done_and_not_before(wait):
+    device = choose_device("cuda", wait)
+    torch.cuda._sleep(50_000_000)
+    last = torch.cuda.Event()
+    last.record()
+    assert not last.query()
+    device.synchronize()
+    assert last.query()
+
+
 def test_measured_bandwidth_is_that_of_memory_not_of_a_cache(device):
     measured = measure_bandwidth(device)
     assert measured.copy_bytes_per_s is not None

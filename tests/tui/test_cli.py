@@ -55,7 +55,7 @@ def test_what_is_passed_on() -> None:
 def test_every_setting_has_an_option() -> None:
     line = (
         "--model m --device cuda:1 --mode graph --modes eager,graph --prompt-tokens 64 --new-tokens 32 "
-        f"--max-cache-len 128 --batch 2 --spec-bandwidth 4800 --pin {CORE} --nice -5"
+        f"--max-cache-len 128 --batch 2 --spec-bandwidth 4800 --pin {CORE} --nice -5 --wait block"
     )
     assert live_options(line.split()).settings == Settings(
         model="m",
@@ -69,6 +69,7 @@ def test_every_setting_has_an_option() -> None:
         spec_bandwidth=4.8e12,
         pin_core=CORE,
         nice=-5,
+        wait="block",
     )
 
 

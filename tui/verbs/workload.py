@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 GB = 1e9
 
-_PLAIN = ("model", "device", "mode", "prompt_tokens", "new_tokens", "max_cache_len", "batch", "nice")
+_PLAIN = ("model", "device", "mode", "prompt_tokens", "new_tokens", "max_cache_len", "batch", "nice", "wait")
 """Options that carry the name of the setting that they are."""
 
 
@@ -59,6 +59,12 @@ def add_machine(parser: argparse.ArgumentParser) -> None:
         type=int,
         metavar="N",
         help="nice value of the decode thread, -20 (served first; needs root) to 19",
+    )
+    where.add_argument(
+        "--wait",
+        choices=("spin", "block"),
+        help="how the decode thread waits for the GPU: spin (default) keeps its core busy, block gives it "
+        "away, which helps where others want it",
     )
 
 
