@@ -20,7 +20,7 @@ _H200: dict[str, Any] = {
     "parameters": 1_543_714_304,
     "prompt_tokens": 512,
     "new_tokens": 255,
-    "cache_len": 767,
+    "cache_len": 768,
     "batch": 1,
     "modes": (),
     "torch": "2.11.0+cu130",

@@ -124,7 +124,9 @@ def _contention(snapshot: Snapshot, row: ModeView, wall_ns: int) -> str:
     if holder == "own threads":
         return f"Our own other threads use {own_pct(cpu) / 100:.1f} cores: {waits} go to waiting for a CPU."
     core = "" if cpu.decode_core is None else f"; decode is on core {cpu.decode_core}"
-    return f"A neighbour uses {(cpu.others_pct or 0) / 100:.1f} cores: {waits} go to waiting for a CPU{core}."
+    return (
+        f"Other programs use {(cpu.others_pct or 0) / 100:.1f} cores: {waits} go to waiting for a CPU{core}."
+    )
 
 
 def _wrong_tokens(verified: Verified) -> str:

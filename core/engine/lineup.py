@@ -34,9 +34,10 @@ class Lineup:
                 than what the model was made for.
         """
         longest = getattr(loaded.model.config.get_text_config(decoder=True), "max_position_embeddings", None)
-        if longest is not None and settings.cache_len > longest:
+        asked = max(settings.round_len, settings.max_cache_len or 0)
+        if longest is not None and asked > longest:
             raise UnsupportedError(
-                f"a round of {settings.cache_len:,} positions: {loaded.name} knows {longest:,}",
+                f"a round of {asked:,} positions: {loaded.name} knows {longest:,}",
                 "use fewer --prompt-tokens or --new-tokens, or a shorter --max-cache-len",
             )
         prompt = make_prompt(loaded, device, settings.prompt_tokens, settings.batch)

@@ -5,11 +5,11 @@ import gzip
 import io
 import subprocess
 import sys
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
+from core.modes import MODE_NAMES
 from tests.core.recording.stories import REAL
 from tests.tui.support.pty_program import PtyProgram
 from tui import cli
@@ -18,9 +18,6 @@ from tui.exit_codes import ExitCode
 ROOT = Path(cli.__file__).resolve().parent.parent
 TOKENS = 3749
 HEAVY = ("torch", "transformers", "pynvml")
-needs_no_demo = pytest.mark.skipif(
-    (files("core.recording") / "demo.jsonl.gz").is_file(), reason="this build has a demo recording"
-)
 
 
 def run(*arguments: str, check_heavy: bool = False) -> "subprocess.CompletedProcess[str]":
@@ -83,13 +80,6 @@ def test_what_cannot_work_is_one_clear_line(
         assert name in err
 
 
-@needs_no_demo
-@pytest.mark.parametrize("line", ["replay demo", "report demo", "export demo --csv"])
-def test_a_build_without_a_demo_says_so(line: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(line.split()) == ExitCode.USAGE
-    assert "this build has no demo recording" in capsys.readouterr().err
-
-
 def test_control_characters_of_a_file_name_do_not_reach_the_terminal(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -141,6 +131,19 @@ def test_a_cut_recording_says_so_when_the_terminal_is_given_back(cut: Path) -> N
         program.close()
 
 
+def test_the_demo_plays_and_shows_what_a_gpu_did() -> None:
+    program = PtyProgram([sys.executable, "-m", "tui", "replay", "demo", "--speed", "16"])
+    try:
+        program.wait_for_text("H200")
+        for mode in ("2 eager-static", "3 graph"):
+            program.wait_for_text(f"mode {mode}")
+            program.press(">")
+        program.press("q")
+        assert program.wait() == 0
+    finally:
+        program.close()
+
+
 # Report and export -----------------------------------------------------------------------
 
 
@@ -161,6 +164,15 @@ def test_csv_goes_to_stdout_and_everything_else_to_stderr() -> None:
     assert int(rows[0]["wall_ns"]) == int(rows[0]["done_ns"]) - int(rows[0]["start_ns"])
     assert done.stderr == f"idlegap: wrote {TOKENS:,} tokens\n"
     assert done.returncode == 0
+
+
+def test_the_demo_goes_to_a_report_and_to_a_table(tmp_path: Path) -> None:
+    page, path = tmp_path / "demo.html", tmp_path / "demo.csv"
+    assert run("report", "demo", "-o", str(page)).returncode == 0
+    assert "NVIDIA H200" in page.read_text(encoding="utf-8")
+    assert run("export", "demo", "--csv", "-o", str(path)).returncode == 0
+    with path.open(newline="") as table:
+        assert {row["mode"] for row in csv.DictReader(table)} == set(MODE_NAMES)
 
 
 def test_csv_goes_to_a_new_file(tmp_path: Path) -> None:

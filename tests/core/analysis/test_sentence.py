@@ -197,7 +197,7 @@ CORES = (5.0, 5.0, 5.0, 97.0)
     [
         (
             CpuSample(0, CORES, engine_pct=60.0, others_pct=250.0, decode_core=3),
-            "A neighbour uses 2.5 cores: 17.6 of each 41.3 ms token go to waiting for a CPU; "
+            "Other programs use 2.5 cores: 17.6 of each 41.3 ms token go to waiting for a CPU; "
             "decode is on core 3.",
         ),
         (

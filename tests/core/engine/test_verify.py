@@ -51,6 +51,21 @@ def test_grouped_attention_decodes_the_same_tokens(workload, verifier):
     assert not verified.flagged
 
 
+def test_the_baseline_is_compared_with_itself_once(workload):
+    class Counted(EagerStatic):
+        rounds = 0
+
+        def prefill(self) -> None:
+            super().prefill()
+            Counted.rounds += 1
+
+    baseline = Counted(workload)
+    verifier = Verifier(baseline, STEPS)
+    verified = verifier.verify(baseline)
+    assert (verified.agree, verified.logit_diff) == (verified.noise_agree, verified.noise_diff)
+    assert Counted.rounds == 2
+
+
 def test_a_frozen_position_is_flagged(workload, verifier):
     verified = verifier.verify(FrozenPosition(workload))
     assert verified.flagged

@@ -1,0 +1,17 @@
+"""What settings work out by themselves."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.settings import CACHE_STEP, Settings
+
+
+@given(prompt=st.integers(1, 4096), new=st.integers(8, 4096))
+def test_a_cache_holds_a_round_and_hardly_more(prompt, new):
+    settings = Settings(prompt_tokens=prompt, new_tokens=new)
+    assert settings.round_len <= settings.cache_len < settings.round_len + CACHE_STEP
+    assert settings.cache_len % CACHE_STEP == 0
+
+
+def test_a_length_that_was_asked_for_is_taken_as_it_is():
+    assert Settings(max_cache_len=767).cache_len == 767
