@@ -18,13 +18,15 @@ MOST_SLOW = 20
 
 def machine(facts: Facts) -> Rows:
     """What was measured, and how it was recorded."""
+    header = facts.header
+    where = f" on {header.host}" if header.host else ""
     return [
         *(_gpu_rows(facts.gpu) if facts.gpu is not None else []),
         *(_host_rows(facts.host) if facts.host is not None else []),
         *(_engine_rows(facts.setup.engine) if facts.setup.engine is not None else []),
         *_ceiling_rows(facts),
-        ("recorded", f"{facts.header.created} on {facts.header.host}, {facts.length_ns / 1e9:,.0f} s"),
-        ("with", f"idlegap {facts.header.idlegap}"),
+        ("recorded", f"{header.created}{where}, {facts.length_ns / 1e9:,.0f} s"),
+        ("with", f"idlegap {header.idlegap}"),
     ]
 
 
