@@ -13,6 +13,7 @@ from core.analysis.slow import SlowToken
 from core.analysis.surroundings import STEAL_PCT
 from core.events import CgroupSample, CpuSample, HostInfo, Token
 from core.modes import ModeName
+from core.settings import Wait
 from core.snapshot import Cause, CauseTotal, SlowView
 
 KEPT_SLOW = 64
@@ -130,7 +131,8 @@ def _holder(waited_ns: int, rivals: Rivals | None, usual: Loads | None) -> Press
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What advice depends on: `ours` neighbours are of our own making."""
+    """What advice depends on: `ours` neighbours are of our own making, `wait` is how the decode
+    thread waits for the GPU."""
 
     mode: ModeName | None
     cpu: CpuSample | None
@@ -138,6 +140,7 @@ class Situation:
     host: HostInfo | None
     in_process: bool = False
     ours: int = 0
+    wait: Wait = "spin"
 
 
 def advice(contention: Contention | None, shares: tuple[CauseTotal, ...], now: Situation) -> str:
@@ -183,16 +186,26 @@ def _remedy(cause: Cause | Pressure, now: Situation) -> str:
 
 def _against_neighbours(now: Situation) -> str:
     if now.ours:
-        return f"{_count(now.ours)} of our own making: remove {'it' if now.ours == 1 else 'them'} to compare."
+        them = "it" if now.ours == 1 else "them"
+        return f"{_count(now.ours)} of our own making: remove {them} to compare{_sleep(now)}."
     core = quiet_core(now)
+    besides = _fewer_calls(now) + _sleep(now)
     if core is not None:
-        return f"Core {core} is free: pin the decode thread there with --pin {core}{_fewer_calls(now)}."
-    return f"No usable core is free: move the neighbours away, or rent CPUs of your own{_fewer_calls(now)}."
+        return f"Core {core} is free: pin the decode thread there with --pin {core}{besides}."
+    return f"No usable core is free: move the neighbours away, or rent CPUs of your own{besides}."
 
 
 def _fewer_calls(now: Situation) -> str:
     """Graphs as the other way out, where they are not in use already."""
     return "" if now.mode in SUBMITS_ONCE else "; graph mode needs the CPU only once a token"
+
+
+def _sleep(now: Situation) -> str:
+    """After its one submission the thread needs no core until the GPU is done. A spinning wait keeps
+    one busy all the same, so the scheduler gives the thread no more than its share of it. In the
+    other modes the host works all the time: there is nothing to give away."""
+    spins = now.mode in SUBMITS_ONCE and now.wait == "spin"
+    return "; --wait block gives the core away while the GPU computes" if spins else ""
 
 
 def _count(neighbours: int) -> str:

@@ -82,6 +82,7 @@ def _contended(memory: Memory, snapshot: Snapshot) -> Snapshot:
         host=memory.host,
         in_process=snapshot.in_process,
         ours=memory.neighbours,
+        wait=memory.engine.wait if memory.engine is not None else "spin",
     )
     return replace(
         snapshot,

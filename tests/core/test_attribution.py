@@ -20,6 +20,7 @@ from core.events import (
     TokenBatch,
 )
 from core.modes import ModeName
+from core.settings import Wait
 from core.snapshot import STRIP_BUCKET_NS, Cause, CauseTotal, Snapshot
 from tests.ready import engine_ready
 
@@ -178,6 +179,16 @@ def test_the_badge_and_the_advice_come_and_go_with_the_rival() -> None:
     assert contended.contended.startswith("neighbour: waits ")
     assert "--pin 0" in contended.advice
     assert shown(decoding.calm(30)).contended == ""
+
+
+@pytest.mark.parametrize(("wait", "advised"), [("spin", True), ("block", False)])
+def test_the_advice_knows_how_the_engine_waits(wait: Wait, advised: bool) -> None:
+    decoding = Decoding().say(engine_ready(wait=wait)).enter("graph").calm()
+    for _ in range(10):
+        decoding.batch(delay_ms=80, others=45)
+    contended = shown(decoding)
+    assert contended.contended.startswith("neighbour: waits ")
+    assert ("--wait block gives the core away" in contended.advice) == advised
 
 
 def test_neighbours_of_our_own_are_counted_marked_and_named_in_the_advice() -> None:

@@ -1,9 +1,12 @@
 """Detail, explanation and help: today's numbers under their definitions."""
 
+from dataclasses import replace
 from typing import get_args
 
 import pytest
 
+from core.analysis.contention import Contention, Situation, advice
+from core.events import CpuSample
 from core.modes import MODES
 from core.snapshot import Cause, Snapshot, StageView
 from tests.tui.support import scenes
@@ -115,6 +118,14 @@ def test_why_tells_shares_causes_evidence_and_advice() -> None:
     ):
         assert words in shown
     assert shown.index("token 1,204") < shown.index("token 1,187")
+
+
+@pytest.mark.parametrize("cpu", [None, CpuSample(0, (2.0,) * 16)])
+def test_the_longest_advice_against_neighbours_is_not_cut_short(cpu: CpuSample | None) -> None:
+    said = advice(Contention("neighbour", ""), (), Situation("graph", cpu, None, None))
+    shown = text(why_text, replace(scenes.contended(), advice=said), 80)
+    assert said in " ".join(shown.split())
+    assert "--wait block" in said
 
 
 def test_why_states_the_threshold_and_how_it_is_made() -> None:

@@ -5,8 +5,9 @@ import pytest
 from core.analysis.bench_table import FIGURES, narrow, wide
 from core.analysis.bench_text import bench_text
 from core.analysis.summary import summarise
-from core.bench.schema import Conditions
+from core.bench.schema import Conditions, Environment
 from core.modes import MODE_NAMES
+from core.settings import Wait
 from tests.core.bench.fake_engine import READY, replace_struct
 from tests.core.bench.results import MS, arm, bench, columns, run, window
 
@@ -72,6 +73,22 @@ def test_contention_stands_beside_the_headline() -> None:
     headline = bench_text(made, 300).split("not steady:")[0]
     assert "CONTENDED: in 1 of 1 runs the decode thread waited for a CPU, 50 % of the time" in headline
     assert "CONTENDED" not in bench_text(bench())
+
+
+@pytest.mark.parametrize(
+    ("wait", "environment", "said"),
+    [
+        ("block", Environment(), "warm-up of each, waits for the GPU blocked"),
+        ("block", Environment(nice=5), "warm-up of each, nice 5, waits for the GPU blocked"),
+        ("spin", Environment(nice=5), "warm-up of each, nice 5"),
+        ("spin", Environment(), "warm-up of each"),
+    ],
+)
+def test_a_wait_that_is_not_the_usual_one_stands_at_the_head(
+    wait: Wait, environment: Environment, said: str
+) -> None:
+    made = bench(engine=replace_struct(READY, wait=wait), environment=environment)
+    assert bench_text(made, 300).splitlines()[2].endswith(said)
 
 
 def test_an_incomplete_result_says_so_at_its_head() -> None:

@@ -21,6 +21,7 @@ from core.analysis.rivals import Loads, Rivals
 from core.analysis.slow import Share, SlowToken
 from core.events import CgroupSample, CpuSample, HostInfo, Token
 from core.modes import ModeName
+from core.settings import Wait
 from core.snapshot import Cause, CauseTotal
 
 MS = 1_000_000
@@ -199,9 +200,46 @@ def test_advice_follows_what_contends_now(pressure: Pressure, situation: Situati
     assert words in advice(Contention(pressure, ""), (), situation)
 
 
+GIVES_AWAY = "; --wait block gives the core away while the GPU computes."
+
+
 @pytest.mark.parametrize("mode", ["graph", "fused-graph"])
-def test_graphs_are_not_advised_to_who_uses_them(mode: ModeName) -> None:
-    assert "graph" not in advice(Contention("neighbour", ""), (), replace(PLAIN, mode=mode))
+@pytest.mark.parametrize("pressure", ["neighbour", "cpu wait", "crowded"])
+def test_who_submits_once_and_spins_is_advised_to_sleep_instead(mode: ModeName, pressure: Pressure) -> None:
+    spins = replace(PLAIN, mode=mode)
+    for situation, words in (
+        (spins, "Core 0 is free: pin the decode thread there with --pin 0"),
+        (
+            replace(spins, cpu=None),
+            "No usable core is free: move the neighbours away, or rent CPUs of your own",
+        ),
+        (replace(spins, ours=2), "2 neighbours are of our own making: remove them to compare"),
+    ):
+        assert advice(Contention(pressure, ""), (), situation) == words + GIVES_AWAY
+        assert advice(Contention(pressure, ""), (), replace(situation, wait="block")) == words + "."
+
+
+@pytest.mark.parametrize("mode", ["eager", "eager-static", "fused", "compiled", None])
+@pytest.mark.parametrize("wait", ["spin", "block"])
+def test_who_submits_all_the_time_is_advised_to_use_graphs_however_it_waits(
+    mode: ModeName | None, wait: Wait
+) -> None:
+    said = advice(Contention("neighbour", ""), (), replace(PLAIN, mode=mode, wait=wait))
+    assert said.endswith("--pin 0; graph mode needs the CPU only once a token.")
+    assert "--wait" not in said
+
+
+@pytest.mark.parametrize("pressure", ["own threads", "quota", "steal"])
+def test_sleeping_is_not_advised_against_what_is_no_neighbour(pressure: Pressure) -> None:
+    assert "--wait" not in advice(Contention(pressure, ""), (), replace(PLAIN, mode="graph"))
+
+
+@pytest.mark.parametrize("cause", ["neighbour", "cpu wait"])
+def test_slow_tokens_that_waited_for_a_cpu_are_a_reason_to_sleep_too(cause: Cause) -> None:
+    shares = (CauseTotal(cause, 9, ADVISED_SLOW),)
+    graph = replace(PLAIN, mode="graph")
+    assert advice(None, shares, graph).endswith(GIVES_AWAY)
+    assert "--wait" not in advice(None, shares, replace(graph, wait="block"))
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from core.events import TokenBatch
 from core.recording import RecordingReader
 from core.settings import Settings
 from tests.core.bench.fake_engine import H200, FakeEngine
+from tests.ready import engine_ready
 from tests.tui.verbs.connecting import Connected, UnableEngine, UnstartableEngine, never, signalled
 from tui import cli
 from tui.exit_codes import ExitCode
@@ -87,6 +88,20 @@ def test_where_the_decode_thread_ran_is_in_the_result_and_its_text(
     environment = result_in(path).environment
     assert (environment.pin_core, environment.nice) == (3, 5)
     assert "decode thread on core 3 alone, nice 5" in capsys.readouterr().out.replace("\n", " ")
+
+
+def test_how_the_decode_thread_waited_is_in_the_text_beside_where_it_ran(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
+    settings = Settings(modes=("eager-static",), pin_core=3, nice=5, wait="block")
+    connected = Connected(FakeEngine(ready=engine_ready(new_tokens=40, wait="block")))
+    bench(BenchOptions(settings, 1, tmp_path / "a.json"), connected)
+    assert connected.settings is not None
+    assert connected.settings.wait == "block"
+    assert result_in(tmp_path / "a.json").engine.wait == "block"
+    out = capsys.readouterr().out
+    assert "decode thread on core 3 alone, nice 5, waits for the GPU blocked\n" in out
 
 
 def test_a_refused_nice_value_is_said_at_once_and_never_recorded_as_done(
