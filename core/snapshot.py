@@ -186,6 +186,18 @@ class CauseTotal:
 
 
 @dataclass(frozen=True, slots=True)
+class HostChange:
+    """The host changed speed between two visits, so the figures of `mode` do not compare.
+
+    `since_ns` is when the later visit began; `text` is the whole sentence, with the figures.
+    """
+
+    mode: ModeName
+    since_ns: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Ceiling:
     """The weight-stream bound and what the current mode reaches of the bandwidth.
 
@@ -236,10 +248,10 @@ class Snapshot:
 
     Slow tokens are explained up to a second late, when the samples that cover them are in.
     `slow` holds the newest first; `slow_shares` covers all of them since the mode was entered,
-    largest first. `threshold_ns` is the wall time above which a token of the current mode counts
-    as slow. `contended` is empty while nobody holds the decode thread back, `advice` while
-    there is nothing to advise. `neighbours` are those of our own making. `recording` and
-    `playback` are added by the app that records or replays.
+    largest first. `host_changes` compares the modes' last visits. `threshold_ns` is the wall time
+    above which a token of the current mode counts as slow. `contended` is empty while nobody holds
+    the decode thread back, `advice` while there is nothing to advise. `neighbours` are those of our
+    own making. `recording` and `playback` are added by the app that records or replays.
     """
 
     t_ns: int
@@ -266,6 +278,7 @@ class Snapshot:
     in_process: bool = False
     slow: tuple[SlowView, ...] = ()
     slow_shares: tuple[CauseTotal, ...] = ()
+    host_changes: tuple[HostChange, ...] = ()
     threshold_ns: int | None = None
     contended: str = ""
     advice: str = ""

@@ -10,6 +10,7 @@ from core.analysis.attribution import Attribution
 from core.analysis.contention import SlowLog
 from core.analysis.history import ModeHistory
 from core.analysis.strip import StripHistory
+from core.analysis.visits import VisitLog
 from core.events import (
     AnyEvent,
     Bandwidth,
@@ -49,6 +50,7 @@ class Memory:
     mode: ModeName | None = None
     refused: dict[ModeName, str] = field(default_factory=dict)
     modes: dict[ModeName, ModeHistory] = field(default_factory=lambda: {n: ModeHistory() for n in MODE_NAMES})
+    visits: VisitLog = field(default_factory=VisitLog)
     strip: StripHistory = field(default_factory=StripHistory)
     bandwidth: Bandwidth | None = None
     notice: str = ""
@@ -94,6 +96,7 @@ class Memory:
             case ModeEntered():
                 self.mode = event.mode
                 self.modes[event.mode].entered()
+                self.visits.end()
                 self.slow.entered()
                 self.strip.mark(event.t_ns, event.mode)
             case ModeRefused():
@@ -140,6 +143,7 @@ class Memory:
     def _new_shape(self, event: EngineReady) -> None:
         """Another batch size or prompt: what was measured of the modes no longer holds."""
         self.modes = {name: ModeHistory() for name in MODE_NAMES}
+        self.visits = VisitLog()
         self.slow.entered()
         self.strip.mark(event.t_ns, f"batch {event.batch}, prompt {event.prompt_tokens}")
 
@@ -158,6 +162,7 @@ class Memory:
     def _neighbours(self, event: Neighbours) -> None:
         change, self.neighbours = event.count - self.neighbours, event.count
         if change:
+            self.visits.end()
             self.strip.mark(event.t_ns, f"{change:+d} neighbour{'s' * (abs(change) != 1)}")
 
     def _tokens(self, batch: TokenBatch) -> None:
@@ -168,6 +173,8 @@ class Memory:
         self.mode = batch.mode
         history = self.modes[batch.mode]
         history.add(batch.tokens)
+        if not self.neighbours:
+            self.visits.add(batch)
         usual = history.usual()
         self.strip.add(batch.mode, batch.tokens, usual.threshold_ns if usual else None)
         self.attribution.add(batch, usual)

@@ -38,6 +38,9 @@ STREAMS_WEIGHTS = 0.60
 """Well-tuned decoders reach 70 to 80 % of the weight-stream bound; from 60 % on, bandwidth is
 the main cost."""
 
+TOLD_NS = 30_000_000_000
+"""So long a visit's sentence tells that the host has changed speed; the mark in its row stays."""
+
 _EAGER: tuple[ModeName, ...] = ("eager", BASELINE)
 _ONE_GRAPH: tuple[ModeName, ...] = ("graph", "fused-graph")
 
@@ -89,6 +92,9 @@ def _sentence(snapshot: Snapshot) -> str:
         rate = f", {snapshot.rate.tok_per_s:.0f} tok/s" if snapshot.rate is not None else ""
         where = "On the CPU, as asked" if snapshot.gpu_info and snapshot.gpu_info.name else "No GPU here"
         return f"{where}: the CPU computes a token in {_ms(row.wall_ns)} ms{rate}; no GPU waits for it."
+    for change in snapshot.host_changes:
+        if change.mode == row.name and snapshot.t_ns - change.since_ns < TOLD_NS:
+            return change.text
     if row.name not in _EAGER and row.speedup is not None and row.speedup < SLOWER_THAN_BASELINE:
         return _slower(snapshot, row, row.wall_ns)
     if row.split is None:

@@ -115,6 +115,7 @@ class _Gatherer:
                 self._ready(event)
             case ModeEntered():
                 self.mode = event.mode
+                self.current.visits.end()
                 self.settled_ns = event.t_ns + SETTLE_NS
             case EngineStage():
                 if event.stage == "decoding" and not self.decoding:
@@ -136,10 +137,12 @@ class _Gatherer:
                 self.failures.append(event)
             case Neighbours():
                 self.neighbours = event.count
+                self.current.visits.end()
             case _:
                 pass
 
     def _ready(self, event: EngineReady) -> None:
+        self.current.visits.end()
         known = next((setup for setup in self.setups if setup.same_as(event)), None)
         if known is None:
             known = Setup(event)

@@ -13,6 +13,7 @@ from msgspec import structs
 
 from core.analysis.gap import split_token
 from core.analysis.stats import median, quantile
+from core.analysis.visits import VisitLog
 from core.events import EngineReady, GpuSample, ProfileWindow, TokenBatch, Verified
 from core.modes import MODE_NAMES, ModeName
 from core.snapshot import Split
@@ -35,6 +36,7 @@ class Setup:
         walls, modes: wall time and mode (its place in MODE_NAMES) of each counted token.
         times: the same tokens by mode and number of neighbours of our own making.
         samples: NVML samples by the mode that decoded when they were taken.
+        visits: the visits of each mode, without neighbours of our own making.
     """
 
     engine: EngineReady | None
@@ -47,6 +49,7 @@ class Setup:
     rejected: dict[ModeName, str] = field(default_factory=dict)
     verified: dict[ModeName, Verified] = field(default_factory=dict)
     samples: dict[ModeName, list[GpuSample]] = field(default_factory=dict)
+    visits: VisitLog = field(default_factory=lambda: VisitLog(kept=None))
 
     def same_as(self, engine: EngineReady) -> bool:
         """Whether `engine` runs the same thing: only times and process ids differ."""
@@ -58,6 +61,8 @@ class Setup:
             self.excluded[batch.excluded] += len(batch.tokens)
             return
         times = self.times.setdefault((batch.mode, neighbours), Times())
+        if not neighbours:
+            self.visits.add(batch)
         mode = MODE_NAMES.index(batch.mode)
         for token in batch.tokens:
             self.walls.append(token.wall_ns)

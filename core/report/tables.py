@@ -8,6 +8,7 @@ from core.analysis.words import bandwidth, cpu_name, gigabytes, ms, percent, tim
 from core.events import EngineReady, GpuInfo, GpuSample, HostInfo
 from core.modes import BASELINE
 from core.report.gather import Facts, elapsed_s
+from core.report.host_speed import speed_remarks
 from core.report.setup import ModeFacts
 
 Rows = list[tuple[str, ...]]
@@ -44,6 +45,7 @@ def remarks(facts: Facts) -> list[str]:
         shape = f"batch {other.engine.batch}, prompt {other.engine.prompt_tokens}, " if other.engine else ""
         name = other.engine.model if other.engine else "a model that is not known"
         found.append(f"Not shown: {len(other.walls):,} tokens of another setup ({shape}{name}).")
+    found += speed_remarks(facts.setup, facts.header.started_ns)
     excluded = ", ".join(f"{count:,} {why}" for why, count in sorted(facts.setup.excluded.items()))
     if excluded:
         found.append(f"Tokens left out of all figures: {excluded}.")

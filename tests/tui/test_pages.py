@@ -51,6 +51,12 @@ def test_detail_sets_meters_side_by_side() -> None:
         assert row in shown
 
 
+def test_detail_says_between_which_visits_the_host_changed_speed() -> None:
+    shown = " ".join(text(detail_text, scenes.host_changed()).split())
+    assert f"* {scenes.host_changed().host_changes[0].text}" in shown
+    assert "* To submit" not in text(detail_text, scenes.eager_and_graph())
+
+
 def test_detail_lists_split_prefill_and_kernels() -> None:
     rows = text(detail_text, scenes.six_modes(), 100).splitlines()
     graph = next(row for row in rows if row.startswith("   3 graph"))

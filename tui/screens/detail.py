@@ -3,9 +3,10 @@
 from core.snapshot import ModeView, Snapshot
 from tui import units
 from tui.line import Line
-from tui.palette import DIM, STRONG, TEXT, WORK
+from tui.palette import DIM, STRONG, TEXT, WARN, WORK
 from tui.widgets.gpu_panel import busy_words, gpu_absence
-from tui.widgets.rows import VALUE_AT, labelled, title
+from tui.widgets.mode_bars import CHANGED
+from tui.widgets.rows import VALUE_AT, labelled, title, wrapped
 from tui.widgets.work_panel import ceiling_rows, kernel_rows
 from tui.words import current
 
@@ -95,6 +96,8 @@ def mode_rows(snap: Snapshot, width: int) -> list[Line]:
             line.add(f"{'-' if ns is None else units.ms(ns):>{_COLUMN_CELLS}}")
         lines.append(line.add(f"{units.count(view.tokens):>{_COLUMN_CELLS}}", DIM))
         lines += _verification(view, width)
+    for change in snap.host_changes:
+        lines += wrapped(change.text, width, 3, f" {CHANGED} ", WARN)
     return lines
 
 

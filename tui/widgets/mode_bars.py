@@ -9,7 +9,7 @@ from core.snapshot import ModeView, Snapshot
 from tui import units
 from tui.glyphs import GlyphLevel
 from tui.line import Line
-from tui.palette import BAD, BOUND, DIM, GAP, HOST, KEY, STRONG, TEXT, WORK
+from tui.palette import BAD, BOUND, DIM, GAP, HOST, KEY, STRONG, TEXT, WARN, WORK
 from tui.widgets.panel import Panel
 
 _BAR_AT = 24
@@ -40,10 +40,21 @@ PLAIN_PARTS: tuple[Part, ...] = (
     Part("/", "dispatch (the host submits)", HOST),
     Part("=", "wait (for the device)", WORK),
 )
+CHANGED = "*"
+"""Marks modes that were visited while the host had different speeds."""
+_MARK = Part(CHANGED, "host changed speed", WARN)
 _ON_CPU = ("dispatch (the CPU computes)", "wait")
 """Without a device, submitting a token is computing it."""
 
-_BRIEF = {"█": "bound", "▓": "other", "░": "launch+gap", "·": "host", "/": "dispatch", "=": "wait"}
+_BRIEF = {
+    "█": "bound",
+    "▓": "other",
+    "░": "launch+gap",
+    "·": "host",
+    "/": "dispatch",
+    "=": "wait",
+    CHANGED: "host changed",
+}
 """Shorter names, for narrow screens and while some modes have been measured and others not."""
 
 
@@ -61,10 +72,12 @@ class ModeBars(Panel):
         rows = shown_rows(snap.modes, height - 1)
         after = _AFTER_PLAIN if any(row.visited and row.split is None for row in rows) else _AFTER_SPLIT
         on_cpu = snap.engine is not None and snap.engine.device == "cpu"
-        return [
-            _legend(rows, width, on_cpu=on_cpu),
-            *(_row(row, self._scale_ns, width, after, live=snap.playback is None) for row in rows),
-        ]
+        lines = [_row(row, self._scale_ns, width, after, live=snap.playback is None) for row in rows]
+        changed = {change.mode for change in snap.host_changes} & {row.name for row in rows if row.speedup}
+        for line, row in zip(lines, rows, strict=True):
+            if row.name in changed:
+                line.add(CHANGED, WARN)
+        return [_legend(rows, width, on_cpu=on_cpu, changed=bool(changed)), *lines]
 
 
 def shown_rows(modes: tuple[ModeView, ...], room: int) -> list[ModeView]:
@@ -85,12 +98,15 @@ def split_cells(parts_ns: list[int], scale_ns: int, cells: int) -> list[int]:
     return [end - start for start, end in zip([0, *ends], ends, strict=False)]
 
 
-def _legend(rows: list[ModeView], width: int, *, on_cpu: bool) -> Line:
+def _legend(rows: list[ModeView], width: int, *, on_cpu: bool, changed: bool) -> Line:
     line = Line().add(" where a token goes  ", STRONG)
     split = any(row.split for row in rows)
     plain = any(row.visited and row.split is None for row in rows)
     parts = [*(SPLIT_PARTS if split or not plain else ()), *(PLAIN_PARTS if plain else ())]
     names = list(_ON_CPU) if plain and on_cpu else [part.name for part in parts]
+    if changed:
+        parts.append(_MARK)
+        names.append(_MARK.name)
     if _BAR_AT + sum(len(name) + 4 for name in names) - 2 > width:
         names = [_BRIEF[part.glyph] for part in parts]
     else:

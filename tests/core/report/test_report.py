@@ -19,6 +19,7 @@ from core.events import (
     Bandwidth,
     EngineFailed,
     GpuSample,
+    ModeEntered,
     Neighbours,
     ProfileWindow,
     Token,
@@ -30,6 +31,7 @@ from core.recording import RecordingError
 from core.report import ReportError, write_report
 from core.report.charts import strip_points
 from core.report.gather import gather
+from core.report.tables import remarks
 from core.report.verdict import verdict
 from tests.core.recording.stories import GPU, HOST, MS, READY, REAL, SECOND, START_NS, record, story
 
@@ -143,6 +145,27 @@ def test_slow_tokens_are_listed_with_their_causes(tmp_path: Path) -> None:
     assert "4 tokens took much longer than usual" in page.text
     assert "2/60" in page.text
     assert all(token.largest.evidence in page.text for token in facts.slow)
+
+
+def test_visits_at_different_speeds_of_the_host_are_told_apart(tmp_path: Path) -> None:
+    ready = msgspec.structs.replace(READY, t_ns=START_NS)
+    wide = msgspec.structs.replace(ready, batch=8)
+    starts = [START_NS + 10 * i * SECOND for i in range(12)]
+
+    def told(walls_ms: list[float]) -> list[str]:
+        events: list[AnyEvent] = [ready]
+        for t_ns, wall_ms in zip(starts, walls_ms, strict=False):
+            events += [ModeEntered(t_ns, "eager-static"), batch(t_ns, "eager-static", wall_ms, 40)]
+        events += [msgspec.structs.replace(wide, t_ns=starts[-1]), batch(starts[-1], "eager-static", 99, 35)]
+        path = record(tmp_path / f"{len(walls_ms)} of {walls_ms[0]}.jsonl", events)
+        return [text for text in remarks(gather(path)) if "changed speed" in text]
+
+    assert told([23.5, 24.4]) == []
+    (changed,) = told([44.6, 23.5])
+    assert "eager-static took 44.6 ms at 0 s, 23.5 ms at 10 s." in changed
+    (many,) = told([44.6, *[23.5] * 9])
+    assert many.count(" ms at ") == 8
+    assert "and 2 visits more" in many
 
 
 def test_setups_are_never_pooled(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from core.snapshot import (
     Cause,
     CauseTotal,
     Ceiling,
+    HostChange,
     ModeView,
     Playback,
     Rate,
@@ -438,6 +439,27 @@ def contended() -> Snapshot:
     )
 
 
+def host_changed() -> Snapshot:
+    """Eager decodes on a host that has become three times slower since eager-static was seen."""
+    text = (
+        "To submit a kernel the host took 45.8 µs in eager, 15.9 in eager-static, without waiting for a CPU: "
+        "it changed speed; visit both again to compare."
+    )
+    slow = next(view for view in mode_views(("eager",), "eager", slowness=3.0) if view.visited)
+    slow = replace(slow, speedup=22.9 / 64.8, split=split(3.61, 3.2, 0.2, 57.79))
+    views = mode_views(("eager", "eager-static", "graph"), "eager")
+    picture = strip([("eager", 60)], slowness=3.0)
+    return replace(
+        _live("eager"),
+        modes=tuple(slow if view.name == "eager" else view for view in views),
+        rate=rate("eager", 3.0),
+        strip=replace(picture, busy_ns=3_610_000, bound_ns=BOUND_NS),
+        ceiling=ceiling("eager"),
+        sentence=text,
+        host_changes=(HostChange("eager", NOW_NS - 6_000 * MS, text),),
+    )
+
+
 def replayed() -> Snapshot:
     """The scene of the sketch, replayed, at a token that was stepped to."""
     return replace(
@@ -497,4 +519,5 @@ SCENES = {
     "failed": failed,
     "contended": contended,
     "replayed": replayed,
+    "host-changed": host_changed,
 }

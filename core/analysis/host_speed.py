@@ -1,0 +1,120 @@
+"""Did the host change speed between two visits?
+
+On a rented machine the same work may take the decode thread two to four times the CPU time from
+one minute to the next: another virtual machine on the core's other hardware thread does that, or
+a hypervisor that gives the core away in silence. No counter of this machine shows it. What
+shows it is the work itself: a token that took longer, in CPU time and not in waiting for a CPU,
+while the host was the one that submitted all the time.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+from core.analysis.sentence import SUBMITS_ALWAYS
+from core.analysis.typical import Typical
+from core.analysis.visits import Visit, VisitLog
+from core.analysis.words import ms, us
+from core.events import EngineReady
+from core.modes import BASELINE, MODE_NAMES, ModeName
+from core.snapshot import HostChange
+
+SAME_WORK = 1.25
+"""Visits of one mode further apart than this are told. On a rented H200, eager-static stayed within
+8 % while the host kept its speed (23.2 to 25.0 ms) and took 1.6 to 1.8 times as long while it was
+slow; what a profile window leaves behind costs 4 %."""
+
+LIKE_WORK = 1.5
+"""The same between two modes, per kernel: at one speed of the host a kernel of eager costs 0.95 to
+1.15 times one of eager-static (H200), whose kernels are not quite the same."""
+
+MOST = 0.8
+"""Share of the difference that CPU time must account for; waiting of any kind has the rest."""
+
+ONE_BY_ONE: tuple[ModeName, ModeName] = ("eager", BASELINE)
+"""Modes that launch the same modules' kernels one by one. `fused` launches from generated code,
+without the modules' Python: what one of its kernels costs says nothing about one of theirs."""
+
+
+def changed_speed(one: Visit, other: Visit, kernels: Mapping[ModeName, int]) -> bool:
+    """Whether the host was faster in one visit than in the other; False where nothing tells.
+
+    Visits of one mode are compared by token, visits of the two modes of ONE_BY_ONE by kernel;
+    `kernels` holds the kernels per token where they are known. The visits must be of one shape.
+    """
+    if one.mode == other.mode:
+        return _slower(one.usual, other.usual) or _slower(other.usual, one.usual)
+    if {one.mode, other.mode} != set(ONE_BY_ONE) or not (kernels.get(one.mode) and kernels.get(other.mode)):
+        return False
+    work = kernels[one.mode] / kernels[other.mode]
+    return any(
+        _slower(slow.usual, fast.usual, LIKE_WORK, share)
+        for slow, fast, share in ((one, other, work), (other, one, 1 / work))
+    )
+
+
+def _slower(slow: Typical, fast: Typical, factor: float = SAME_WORK, work: float = 1.0) -> bool:
+    """Whether `slow` took more than `factor` times what `work` times `fast` takes, in CPU time.
+
+    Where CPU time accounts for the difference, waiting for a CPU does not. The decode thread may
+    spin while it waits for the GPU, so CPU time tells of the host only where submitting is the token.
+    """
+    if slow.cpu_ns is None or fast.cpu_ns is None:
+        return False
+    excess = slow.wall_ns - work * fast.wall_ns
+    return (
+        slow.wall_ns > factor * work * fast.wall_ns
+        and slow.dispatch_ns >= SUBMITS_ALWAYS * slow.wall_ns
+        and slow.cpu_ns - work * fast.cpu_ns >= MOST * excess
+    )
+
+
+def changed_within(visits: Sequence[Visit], kernels: Mapping[ModeName, int]) -> bool:
+    """Whether the host changed speed between any two of `visits`."""
+    return any(changed_speed(one, other, kernels) for one, other in combinations(visits, 2))
+
+
+def kernel_ns(visit: Visit, kernels: Mapping[ModeName, int]) -> float:
+    """Host time to submit one kernel, its share of the model's Python included."""
+    return visit.usual.dispatch_ns / kernels[visit.mode]
+
+
+def told_by_cpu_time(engine: EngineReady | None) -> bool:
+    """Whether the decode thread's CPU time tells of the host's speed: not where the CPU computes,
+    because there the thread spins while its helpers are kept waiting."""
+    return engine is not None and engine.device != "cpu"
+
+
+def host_changes(
+    log: VisitLog, engine: EngineReady | None, kernels: Mapping[ModeName, int]
+) -> tuple[HostChange, ...]:
+    """Between which of the last visits the host changed speed: those of one mode, and those of
+    the two modes that launch kernel by kernel."""
+    if not told_by_cpu_time(engine):
+        return ()
+    found = []
+    for mode in MODE_NAMES:
+        last = log.of(mode)[-2:]
+        if changed_within(last, kernels):
+            before, after = last
+            found.append(HostChange(mode, after.since_ns, _same_mode(before, after)))
+    pair = [visit for mode in ONE_BY_ONE for visit in log.of(mode)[-1:]]
+    if changed_within(pair, kernels):
+        eager, base = pair
+        since_ns = max(eager.since_ns, base.since_ns)
+        found.append(HostChange(eager.mode, since_ns, _two_modes(eager, base, kernels)))
+    return tuple(found)
+
+
+def _same_mode(before: Visit, after: Visit) -> str:
+    return (
+        f"{after.mode} took {ms(before.usual.wall_ns)} ms a token in one visit, {ms(after.usual.wall_ns)} in "
+        "the next, without waiting for a CPU: the host changed speed; visit the modes again to compare."
+    )
+
+
+def _two_modes(eager: Visit, base: Visit, kernels: Mapping[ModeName, int]) -> str:
+    return (
+        f"To submit a kernel the host took {us(kernel_ns(eager, kernels))} µs in {eager.mode}, "
+        f"{us(kernel_ns(base, kernels))} in {base.mode}, without waiting for a CPU: it changed speed; "
+        "visit both again to compare."
+    )
