@@ -9,23 +9,18 @@ from dataclasses import dataclass, field
 from core.analysis.attribution import Attribution
 from core.analysis.contention import SlowLog
 from core.analysis.history import ModeHistory
+from core.analysis.latest import Latest
 from core.analysis.strip import StripHistory
 from core.analysis.visits import VisitLog
 from core.events import (
     AnyEvent,
     Bandwidth,
-    CgroupSample,
-    CpuSample,
     Dropped,
     EngineFailed,
     EngineReady,
     EngineStage,
-    GpuInfo,
-    GpuSample,
-    HostInfo,
     ModeEntered,
     ModeRefused,
-    MonitorSample,
     Neighbours,
     Notice,
     ProfileWindow,
@@ -58,12 +53,7 @@ class Memory:
     text: str = ""
     dropped: int = 0
     excluded: int = 0
-    host: HostInfo | None = None
-    cpu: CpuSample | None = None
-    cgroup: CgroupSample | None = None
-    gpu_info: GpuInfo | None = None
-    gpu: GpuSample | None = None
-    monitor: MonitorSample | None = None
+    machine: Latest = field(default_factory=Latest)
     attribution: Attribution = field(default_factory=Attribution)
     slow: SlowLog = field(default_factory=SlowLog)
     neighbours: int = 0
@@ -76,8 +66,7 @@ class Memory:
     def restarted(self, now_ns: int) -> "Memory":
         """What stays true when the engine starts again: the machine."""
         fresh = Memory.begin(now_ns)
-        fresh.host, fresh.cpu, fresh.cgroup = self.host, self.cpu, self.cgroup
-        fresh.gpu_info, fresh.gpu, fresh.monitor = self.gpu_info, self.gpu, self.monitor
+        fresh.machine = self.machine
         fresh.neighbours = self.neighbours
         return fresh
 
@@ -119,22 +108,12 @@ class Memory:
             case EngineFailed():
                 self.failed = event
                 self.stage = StageView("failed", event.reason, None, event.t_ns)
-            case HostInfo():
-                self.host = event
-            case CpuSample():
-                self.cpu = event
-            case CgroupSample():
-                self.cgroup = event
-            case GpuInfo():
-                self.gpu_info = event
-            case GpuSample():
-                self.gpu = event
-            case MonitorSample():
-                self.monitor = event
             case Neighbours():
                 self._neighbours(event)
             case Notice():
                 self.say(event.t_ns, event.text)
+            case _:
+                self.machine.take(event)
         self.attribution.observe(event)
         for found in self.attribution.settled():
             self.slow.add(found, self.mode)

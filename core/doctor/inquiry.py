@@ -12,16 +12,12 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
+from core.analysis.latest import Latest
 from core.bench.driver import Driver, EngineEndedError, InterruptedBenchError
 from core.events import (
     Bandwidth,
-    CgroupSample,
-    CpuSample,
     DispatchProbe,
     EngineReady,
-    GpuInfo,
-    GpuSample,
-    HostInfo,
     ProfileWindow,
     SensorEvent,
 )
@@ -55,28 +51,10 @@ class Software:
 
 
 @dataclass(slots=True)
-class SensorReadings:
-    """The last event of each kind."""
+class SensorReadings(Latest):
+    """What the sensors said last; `run_delay_reason` says why a thread's run delay is n/a."""
 
-    host: HostInfo | None = None
-    cpu: CpuSample | None = None
-    cgroup: CgroupSample | None = None
-    gpu_info: GpuInfo | None = None
-    gpu: GpuSample | None = None
     run_delay_reason: str = ""
-
-    def take(self, event: SensorEvent) -> None:
-        match event:
-            case HostInfo():
-                self.host = event
-            case CpuSample():
-                self.cpu = event
-            case CgroupSample():
-                self.cgroup = event
-            case GpuInfo():
-                self.gpu_info = event
-            case GpuSample():
-                self.gpu = event
 
 
 @dataclass(slots=True)
