@@ -20,11 +20,12 @@ from benchmarks.screen_tour import Terminal
 POSITION = re.compile(r"^ (\d+):(\d\d) ", re.MULTILINE)
 STORY: tuple[tuple[str, int, str], ...] = (
     ("eager", 31, ""),
+    ("slow-host", 44, ""),
     ("graph", 60, ""),
     ("six-modes", 131, ""),
     ("detail", 131, "d"),
-    ("neighbours-eager", 165, ""),
-    ("why", 165, "w"),
+    ("neighbours-eager", 161, ""),
+    ("why", 162, "w"),
     ("neighbours-graph", 175, ""),
     ("end", 188, ""),
 )
@@ -46,6 +47,8 @@ def main() -> None:
             term.until(lambda text, at=second: position(text) >= at, 120, f"second {second}")
             term.press("p")
             term.read(0.6)
+            # What was said of the picture before is not to be in this one.
+            term.until(lambda text: "saved idlegap" not in text, 30, "no notice")
             if page:
                 term.press(page)
                 term.read(0.8)

@@ -83,6 +83,9 @@ class IdlegapApp(App[None]):
         self._notices = Notices()
         self._main = MainScreen(level)
         self._pages = {name: PageScreen(level, name, text) for name, text in _PAGES}
+        for name, page in self._pages.items():
+            # Otherwise Textual removes a page for good when it is closed.
+            self.install_screen(page, name)
 
     def on_load(self) -> None:
         """Before the terminal is touched: from here on signals end the app in good order."""

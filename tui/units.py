@@ -50,6 +50,11 @@ def percent(value: float) -> str:
     return f"{value:3.0f} %"
 
 
+def percent_words(value: float) -> str:
+    """`percent` without padding, for running text."""
+    return percent(value).strip()
+
+
 def share(fraction: float) -> str:
     """A fraction of 0..1 as `percent`."""
     return percent(fraction * 100)

@@ -67,8 +67,9 @@ _LOADING = (
     "warming up",
     "capturing",
     "compiling",
+    "verifying",
 )
-"""Stages in which no token can flow, whatever was measured before."""
+"""Stages in which no counted token can flow, whatever was measured before."""
 
 
 def limiting_sentence(snapshot: Snapshot) -> str:
@@ -82,7 +83,7 @@ def _sentence(snapshot: Snapshot) -> str:
         return f"The engine failed {_since(snapshot)}s ago: {snapshot.failed.reason.rstrip('. ')}."
     if snapshot.paused or stage.stage == "paused":
         return f"Paused for {_since(snapshot)}s: nothing decodes, so nothing limits it."
-    if row is None or row.wall_ns is None or stage.stage in _LOADING or stage.stage == "stopped":
+    if row is None or row.wall_ns is None or stage.stage in _LOADING:
         return _loading(stage, _since(snapshot))
     if row.verified is not None and row.verified.flagged:
         return _wrong_tokens(row.verified)
@@ -103,6 +104,8 @@ def _sentence(snapshot: Snapshot) -> str:
 
 
 def _loading(stage: StageView, seconds: str) -> str:
+    if stage.stage == "stopped":
+        return f"{_STAGES[stage.stage]}."
     done = "" if stage.fraction is None else f", {100 * stage.fraction:.0f} % done"
     return f"{_STAGES.get(stage.stage, stage.stage)}: {seconds}s so far{done}."
 

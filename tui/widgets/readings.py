@@ -21,14 +21,14 @@ def others(cpu: CpuSample | None, width: int | None = None) -> str:
     """CPU that processes other than ours use, in percent of one core."""
     if cpu is None:
         return units.na(NO_SAMPLE, width)
-    return units.reading(cpu.others_pct, units.percent, cpu.missing, "others_pct", width)
+    return units.reading(cpu.others_pct, units.percent_words, cpu.missing, "others_pct", width)
 
 
 def steal(cpu: CpuSample | None, width: int | None = None) -> str:
     """Share of time that the hypervisor gave to another guest."""
     if cpu is None:
         return units.na(NO_SAMPLE, width)
-    return units.reading(cpu.steal_pct, units.percent, cpu.missing, "steal_pct", width)
+    return units.reading(cpu.steal_pct, units.percent_words, cpu.missing, "steal_pct", width)
 
 
 def decode_core(cpu: CpuSample | None) -> str:
@@ -48,7 +48,7 @@ def quota(cgroup: CgroupSample | None) -> str:
     text = f"quota {cgroup.quota_cores:g}"
     if cgroup.throttled_ns is None:
         return f"{text}, throttling {units.na(cgroup.missing.get('throttled_ns'))}"
-    return f"{text}, throttled {units.percent(per_interval(cgroup.throttled_ns, cgroup)).strip()}"
+    return f"{text}, throttled {units.percent_words(per_interval(cgroup.throttled_ns, cgroup))}"
 
 
 def pressure(cgroup: CgroupSample | None, width: int | None = None) -> str:
@@ -59,7 +59,7 @@ def pressure(cgroup: CgroupSample | None, width: int | None = None) -> str:
     waited_us = whole if own is None else own
     if waited_us is None or cgroup.interval_ns <= 0:
         return units.na(cgroup.missing.get("system_pressure_us", NO_SAMPLE), width)
-    return units.percent(per_interval(waited_us * 1000, cgroup))
+    return units.percent_words(per_interval(waited_us * 1000, cgroup))
 
 
 def own_neighbours(count: int) -> str:
@@ -77,7 +77,7 @@ def own_cost(snap: Snapshot) -> str:
     monitor = snap.monitor
     if monitor is None:
         return units.na(NO_SAMPLE)
-    text = f"{units.percent(monitor.cpu_pct).strip()} CPU"
+    text = f"{units.percent_words(monitor.cpu_pct)} CPU"
     if monitor.bytes_per_s is not None:
         text += f", {units.kilobytes_per_s(monitor.bytes_per_s)}"
     return text

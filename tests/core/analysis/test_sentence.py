@@ -115,9 +115,20 @@ def test_submitting_all_the_time_is_not_blamed_when_the_gpu_is_busy_anyway() -> 
 # --- before and beside decoding --------------------------------------------------
 
 
-@pytest.mark.parametrize("stage", ["importing", "building", "compiling", "decoding", "stopped"])
+@pytest.mark.parametrize("stage", ["importing", "building", "compiling", "decoding"])
 def test_until_tokens_flow_it_says_what_the_engine_does(stage: Stage) -> None:
     assert limiting_sentence(snapshot(stage=stage)).endswith(": 3 s so far.")
+
+
+def test_while_tokens_are_compared_it_says_so() -> None:
+    comparing = replace(snapshot(EAGER), stage=StageView("verifying", "", None, 0))
+    assert limiting_sentence(comparing) == "Comparing tokens with eager: 10 s so far."
+
+
+def test_at_its_end_a_run_keeps_its_verdict() -> None:
+    ended = StageView("stopped", "", None, 0)
+    assert limiting_sentence(replace(snapshot(EAGER), stage=ended)) == limiting_sentence(snapshot(EAGER))
+    assert limiting_sentence(snapshot(stage="stopped")) == "The engine has stopped."
 
 
 def test_progress_is_told_where_it_is_known() -> None:
