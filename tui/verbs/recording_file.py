@@ -3,7 +3,6 @@
 import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.resources import as_file, files
 from pathlib import Path
 
 from tui.verbs.base import UsageError
@@ -36,6 +35,8 @@ def recording_path(name: str) -> Iterator[Path]:
         if name != DEMO:
             yield Path(name)
             return
+        from importlib.resources import as_file, files
+
         packaged = files(_DEMO_PACKAGE) / _DEMO_FILE
         if not packaged.is_file():
             raise UsageError("this build has no demo recording; replay a file of your own")
