@@ -21,12 +21,8 @@ from tui.pace import Pace
 from tui.palette import BACKGROUND
 from tui.picture_file import save_svg
 from tui.screens.base import SnapshotScreen
-from tui.screens.detail import detail_text
-from tui.screens.explain import explain_text
-from tui.screens.help import help_text
 from tui.screens.main import MainScreen
 from tui.screens.page import PageScreen
-from tui.screens.why import why_text
 from tui.terminal import TerminalOutput
 
 DEFAULT_FPS = 4
@@ -34,7 +30,6 @@ HERE = Path()
 """Where pictures and recordings go: the working directory, which may be gone."""
 
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
-_PAGES = (("detail", detail_text), ("explain", explain_text), ("why", why_text), ("help", help_text))
 
 
 class IdlegapApp(App[None]):
@@ -81,11 +76,8 @@ class IdlegapApp(App[None]):
         self._meter = FrameMeter(clock)
         self._snapshot = feed.snapshot(clock())
         self._notices = Notices()
-        self._main = MainScreen(level)
-        self._pages = {name: PageScreen(level, name, text) for name, text in _PAGES}
-        for name, page in self._pages.items():
-            # Otherwise Textual removes a page for good when it is closed.
-            self.install_screen(page, name)
+        self._level = level
+        self._pages: dict[str, PageScreen] = {}
 
     def on_load(self) -> None:
         """Before the terminal is touched: from here on signals end the app in good order."""
@@ -93,18 +85,21 @@ class IdlegapApp(App[None]):
         for number in _SIGNALS:
             loop.add_signal_handler(number, self._end, signal_code(number))
 
+    def get_default_screen(self) -> SnapshotScreen:
+        """The screen below all others; Textual asks for it once."""
+        return MainScreen(self._level)
+
     def on_mount(self) -> None:
         """Paint once, then let the engine start."""
-        self.push_screen(self._main)
-        self.call_after_refresh(self._begin)
-
-    def _begin(self) -> None:
         if self._greeting:
             self._say(self._greeting)
         else:
             self.draw()
+        self.call_after_refresh(self._begin)
+
+    def _begin(self) -> None:
         self.set_interval(1 / self._fps, self._tick)
-        self.call_after_refresh(self._feed.start)
+        self._feed.start()
 
     def on_resize(self) -> None:
         """A new size shows the newest snapshot at once."""
@@ -165,7 +160,7 @@ class IdlegapApp(App[None]):
 
     def action_page(self, name: str) -> None:
         """Open a page, or close it when it is open."""
-        page = self._pages[name]
+        page = self._page(name)
         if self.screen is page:
             self.action_close_page()
             return
@@ -173,6 +168,15 @@ class IdlegapApp(App[None]):
             self.pop_screen()
         self.push_screen(page)
         self.call_after_refresh(self.draw)
+
+    def _page(self, name: str) -> PageScreen:
+        if name not in self._pages:
+            from tui.screens.pages import PAGES
+
+            page = self._pages[name] = PageScreen(self._level, name, PAGES[name])
+            # Otherwise Textual removes a page for good when it is closed.
+            self.install_screen(page, name)
+        return self._pages[name]
 
     def action_close_page(self) -> None:
         """Close the page that is open."""

@@ -1,20 +1,21 @@
 """The command line.
 
-Nothing heavy is imported before it is clear what was asked, and nothing of `core` before it is
-clear that it is ours.
+Nothing heavy is imported before it is clear what was asked, no verb but the one that was asked
+for, and nothing of `core` before it is clear that it is ours.
 """
 
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
 
 from tui.exit_codes import ExitCode
-from tui.verbs import bench, check, compare, doctor, export, live, replay, report, serve
 from tui.verbs.base import PROGRAM, UsageError
 
-VERBS = (live, bench, check, compare, replay, report, export, serve, doctor)
+VERBS = ("live", "bench", "check", "compare", "replay", "report", "export", "serve", "doctor")
+"""The modules of `tui.verbs` by name, in the order in which help lists them."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -43,12 +44,13 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         SystemExit: after ``--help`` and ``--version``.
     """
     if not arguments or (arguments[0].startswith("-") and arguments[0] not in ("-h", "--help", "--version")):
-        arguments = [live.NAME, *arguments]
-    return build_parser().parse_args(arguments)
+        arguments = ["live", *arguments]
+    asked = arguments[0]
+    return build_parser((asked,) if asked in VERBS else VERBS).parse_args(arguments)
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The parser with all verbs and options."""
+def build_parser(names: Sequence[str] = VERBS) -> argparse.ArgumentParser:
+    """The parser with these verbs and their options."""
     parser = _Parser(
         prog=PROGRAM,
         description="Shows how long the GPU idles for the host in each token that a language model decodes.",
@@ -56,9 +58,10 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action=_Version)
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    for verb in VERBS:
+    for name in names:
+        verb = import_module(f"tui.verbs.{name}")
         description = verb.HELP[0].upper() + verb.HELP[1:] + "."
-        options = verbs.add_parser(verb.NAME, help=verb.HELP, description=description, allow_abbrev=False)
+        options = verbs.add_parser(name, help=verb.HELP, description=description, allow_abbrev=False)
         verb.configure(options)
         options.set_defaults(run=verb.run)
     return parser

@@ -1,10 +1,14 @@
 """What to say of a recording that has ended."""
 
-from core.recording import WriterStatus
+from typing import TYPE_CHECKING
+
 from tui.units import size
 
+if TYPE_CHECKING:
+    from core.recording import WriterStatus
 
-def recorded_words(status: WriterStatus) -> str:
+
+def recorded_words(status: "WriterStatus") -> str:
     """Where the recording is, and what is wrong with it if anything is."""
     text = f"recorded {status.events:,} events, {size(status.size_bytes)}, into {status.path}"
     if status.error:

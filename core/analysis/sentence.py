@@ -56,7 +56,7 @@ _STAGES = {
     "decoding": "Decoding the first tokens",
     "profiling": "Profiling the first steps",
     "verifying": "Comparing tokens with eager",
-    "stopped": "The engine has stopped",
+    "stopped": "The engine stopped",
 }
 _LOADING = (
     "starting",
@@ -105,7 +105,7 @@ def _sentence(snapshot: Snapshot) -> str:
 
 def _loading(stage: StageView, seconds: str) -> str:
     if stage.stage == "stopped":
-        return f"{_STAGES[stage.stage]}."
+        return f"{_STAGES[stage.stage]} {seconds}s ago."
     done = "" if stage.fraction is None else f", {100 * stage.fraction:.0f} % done"
     return f"{_STAGES.get(stage.stage, stage.stage)}: {seconds}s so far{done}."
 

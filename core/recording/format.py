@@ -4,7 +4,6 @@ Each line is one JSON object with a ``type``. Events are those of `core.events`;
 types are here. See docs/recording.md for the rules of versions.
 """
 
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal
 
@@ -132,6 +131,9 @@ def printable(text: str, longest: int = 400) -> str:
 
 def own_version() -> str:
     """Version of the installed distribution; ``unknown`` in a bare source tree."""
+    # It brings a mail parser along, which only a recording that is made has a use for.
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version("idlegap")
     except PackageNotFoundError:

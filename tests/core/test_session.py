@@ -20,6 +20,7 @@ from core.events import (
     Token,
     TokenBatch,
 )
+from core.opening import opening
 from core.session import Session
 from tests.ready import engine_ready
 
@@ -228,3 +229,12 @@ def test_sensors_start_watch_the_engine_and_stop_and_listeners_hear_everything(s
         "CpuSample",
         "EngineStage",
     ]
+
+
+@pytest.mark.parametrize("spec_bytes_per_s", [None, 3.35e12])
+@pytest.mark.parametrize("in_process", [False, True])
+def test_the_opening_is_what_a_session_shows_that_has_heard_nothing(in_process, spec_bytes_per_s):
+    source = FakeSource()
+    source.in_process = in_process
+    session = Session(source, spec_bytes_per_s=spec_bytes_per_s, clock=lambda: 7 * SECOND)
+    assert session.snapshot(7 * SECOND) == opening(7 * SECOND, in_process=in_process)

@@ -141,7 +141,7 @@ def test_without_a_terminal_it_exits_2_with_a_hint_that_works() -> None:
     "arguments",
     [
         ["--help"],
-        *([verb.NAME, "--help"] for verb in cli.VERBS),
+        *([verb, "--help"] for verb in cli.VERBS),
         ["--version"],
         ["--mode", "turbo"],
     ],
@@ -159,13 +159,33 @@ def test_a_look_at_the_options_imports_nothing_heavy(arguments: list[str]) -> No
     assert run.stdout.splitlines()[-1] == "[]"
 
 
+@pytest.mark.parametrize("verb", [*cli.VERBS, ""])
+def test_no_verb_is_imported_but_the_one_that_is_asked_for(verb: str) -> None:
+    run = python(
+        "import sys\n"
+        "from tui.cli import VERBS, main\n"
+        f"try: main([*{verb.split()!r}, '--no-such-option'])\n"
+        "except SystemExit: pass\n"
+        "print([verb for verb in VERBS if f'tui.verbs.{verb}' in sys.modules])"
+    )
+    assert run.stdout == f"[{verb or 'live'!r}]\n"
+
+
+def test_what_is_no_verb_is_told_which_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["decode"]) == ExitCode.USAGE
+    said = capsys.readouterr().err
+    assert all(verb in said for verb in cli.VERBS)
+
+
 def test_the_live_screen_imports_no_torch() -> None:
     run = python(
         "import sys\n"
         "import tui.screen_run\n"
         "from tui.cli import parse\n"
-        "from tui.verbs.live import build_session, options_from\n"
-        "build_session(options_from(parse([])))\n"
+        "from tui.verbs.live import build_session, join, options_from\n"
+        "options = options_from(parse([]))\n"
+        "build_session(options)\n"
+        "join(options)\n"
         "print([m for m in ('torch', 'transformers', 'pynvml') if m in sys.modules])"
     )
     assert (run.stdout, run.stderr) == ("[]\n", "")

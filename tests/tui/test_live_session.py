@@ -12,10 +12,11 @@ import pytest
 from core.commands import SetMode
 from core.events import AnyEvent, MonitorSample, Neighbours
 from core.neighbours import NoisyNeighbours
-from core.recording import Recorder, RecordingError, RecordingReader
+from core.opening import opening
+from core.recording import DEFAULT_MAX_BYTES, Recorder, RecordingError, RecordingReader
 from core.session import Session
 from tests.core.recording.stories import START_NS, FakeClock, FakeEngine, engine_story
-from tui.live_session import MOST_NEIGHBOURS, LiveSession
+from tui.live_session import MOST_NEIGHBOURS, Joined, LiveSession
 
 NOON = datetime(2026, 11, 29, 12, 0, 0)
 NAME = "idlegap-20261129-120000.jsonl.gz"
@@ -47,13 +48,18 @@ class Rig:
     heard: list[AnyEvent]
 
 
-def rig_of(clock: FakeClock, **options: int | None) -> Rig:
+def rig_of(clock: FakeClock, max_bytes: int = DEFAULT_MAX_BYTES, neighbour_core: int | None = None) -> Rig:
     engine = TellingEngine(clock)
     recorder = Recorder(clock=clock)
     heard: list[AnyEvent] = []
     session = Session(engine, listeners=(recorder, heard.append), clock=clock)
     neighbours = NoisyNeighbours(session.note_neighbours, clock)
-    live = LiveSession(session, recorder, neighbours, now=lambda: NOON, **options)  # type: ignore[arg-type]
+    live = LiveSession(
+        lambda: Joined(session, recorder, neighbours),
+        max_bytes=max_bytes,
+        neighbour_core=neighbour_core,
+        now=lambda: NOON,
+    )
     return Rig(live, neighbours, engine, clock, heard)
 
 
@@ -84,6 +90,34 @@ def test_it_passes_on_what_a_feed_is_asked(rig: Rig) -> None:
     rig.live.restart()
     rig.live.close()
     assert rig.engine.asked == [SetMode("graph"), "restart", "close"]
+
+
+def test_nothing_is_joined_before_it_is_needed() -> None:
+    def join() -> Joined:
+        raise AssertionError("joined too early")
+
+    live = LiveSession(join, max_bytes=DEFAULT_MAX_BYTES, in_process=True)
+    assert live.snapshot(START_NS) == live.latest == opening(START_NS, in_process=True)
+    assert live.recording is None
+    live.close()
+    assert live.recorded() == ""
+
+
+def test_a_session_is_joined_once() -> None:
+    made: list[Joined] = []
+
+    def join() -> Joined:
+        engine, clock = FakeEngine((), FakeClock()), FakeClock()
+        session = Session(engine, clock=clock)
+        made.append(Joined(session, Recorder(clock=clock), NoisyNeighbours(session.note_neighbours, clock)))
+        return made[-1]
+
+    live = LiveSession(join, max_bytes=DEFAULT_MAX_BYTES)
+    live.send(SetMode("graph"))
+    live.start()
+    live.remove_neighbour()
+    live.close()
+    assert len(made) == 1
 
 
 def test_neighbours_are_counted_on_the_screen_and_in_the_recording(rig: Rig, tmp_path: Path) -> None:
@@ -136,7 +170,7 @@ def test_a_key_that_is_held_down_has_a_limit() -> None:
 
     session = Session(FakeEngine((), FakeClock()), clock=FakeClock())
     crowd = Crowd(session.note_neighbours)
-    live = LiveSession(session, Recorder(), crowd)
+    live = LiveSession(lambda: Joined(session, Recorder(), crowd), max_bytes=DEFAULT_MAX_BYTES)
     assert live.add_neighbour() == "64 noisy neighbours are the most"
     assert busy_processes() == []
 

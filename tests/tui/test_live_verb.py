@@ -19,6 +19,51 @@ from tui.verbs.base import UsageError
 from tui.verbs.file_size import parse_size
 from tui.verbs.metrics_option import serving
 
+AFTER_THE_FIRST_FRAME = (
+    "core.analysis",
+    "core.link",
+    "core.locations",
+    "core.metrics",
+    "core.neighbours",
+    "core.recording",
+    "core.sensors.sampler",
+    "core.session",
+    "importlib.metadata",
+    "importlib.resources",
+    "multiprocessing",
+    "psutil",
+    "pynvml",
+    "tui.screens.pages",
+    "tui.verbs.bench",
+)
+"""What the first frame does not need."""
+
+HELD_BACK = f"""
+import signal, sys
+class HeldBack:
+    def find_spec(self, name, path=None, target=None):
+        if name in {AFTER_THE_FIRST_FRAME}:
+            signal.pause()
+sys.meta_path.insert(0, HeldBack())
+from tui.cli import main
+already = [name for name in {AFTER_THE_FIRST_FRAME} if name in sys.modules]
+sys.exit(f"imported already: {{already}}" if already else main(["--device", "cpu"]))
+"""
+"""The live verb, stuck as soon as it imports one of these."""
+
+
+def test_the_first_frame_waits_for_nothing_that_it_does_not_need() -> None:
+    program = PtyProgram([sys.executable, "-c", HELD_BACK])
+    try:
+        program.wait_for_text("q quit")
+        shown = "\n".join(program.screen.display)
+    finally:
+        program.close()
+    assert "STARTING 0.0 s" in shown
+    assert "starting the engine process" in shown
+    assert "A language model will decode here" in shown
+    assert "Starting the engine: 0 s so far." in shown
+
 
 @pytest.mark.parametrize(
     ("text", "n_bytes"),

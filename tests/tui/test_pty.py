@@ -21,13 +21,14 @@ def report(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def run(report: Path) -> Iterator[Run]:
-    """Start the screen and wait until it is drawn; ended programs are cleaned up."""
+    """Start the screen; wait until it is drawn and its session is started. All are cleaned up."""
     programs: list[PtyProgram] = []
 
     def start(scene: str = "moving", until: str = "q quit", **options: Any) -> PtyProgram:
         program = PtyProgram.screen_of(report, scene, **options)
         programs.append(program)
         program.wait_for_text(until)
+        program.wait_for(report.with_suffix(".started").exists, "the start of the session")
         return program
 
     yield start

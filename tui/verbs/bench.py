@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from core.settings import Settings
     from tui.verbs.measuring import Connect
 
-NAME = "bench"
 HELP = "measure all modes in turns: the table, the speed-ups with their intervals, and what follows"
 
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from core.settings import Settings
     from tui.verbs.measuring import Connect
 
-NAME = "check"
 HELP = "say within a minute whether this machine is any good for decoding"
 
 

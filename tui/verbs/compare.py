@@ -12,7 +12,6 @@ from tui.verbs.output import emit, target_file, text_width
 if TYPE_CHECKING:
     from core.bench.schema import BenchResult, PublishedFigures
 
-NAME = "compare"
 HELP = "put results of bench and check into one table over machines"
 
 

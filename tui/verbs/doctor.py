@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from core.session import Sensors
     from tui.verbs.measuring import Connect
 
-NAME = "doctor"
 HELP = "list every reading and mode: available here or not, why, and what would help"
 DIAGNOSIS = "idlegap-doctor"
 """The kind of its JSON document."""

@@ -14,7 +14,6 @@ from tui.verbs.recording_file import add_recording, recording_path
 if TYPE_CHECKING:
     from core.export import ExportSummary
 
-NAME = "export"
 HELP = "write the tokens of a recording as CSV or Parquet"
 STDOUT = "-"
 

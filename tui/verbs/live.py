@@ -1,10 +1,12 @@
 """The verb `live`: join an engine, the sensors and the screen."""
 
 import argparse
+import gc
 import os
 import sys
 from collections import deque
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui.verbs.base import UsageError, check_terminal
@@ -16,9 +18,8 @@ if TYPE_CHECKING:
     from core.events import SensorEvent
     from core.metrics import Tally
     from core.settings import Settings
-    from tui.live_session import LiveSession
+    from tui.live_session import Joined, LiveSession
 
-NAME = "live"
 HELP = "decode on this machine and watch (the default)"
 FPS_RANGE = range(1, 11)
 DEFAULT_FPS = 4
@@ -87,28 +88,21 @@ def run(arguments: argparse.Namespace) -> int:
     """
     options = options_from(arguments)
     check_terminal()
-    from core.locations import log_dir
-    from core.recording import RecordingError
     from tui.live_app import LiveApp
     from tui.screen_run import run_screen
 
     tally = tally_for(options.metrics)
     live = build_session(options, tally)
-    # An engine process has a log of its own; inside this process libraries write to our outputs.
-    log = log_dir() / f"engine-{os.getpid()}.log" if options.in_process else None
     with serving(options.metrics, tally, lambda: live.latest) as url:
         if options.record.file is not None:
-            try:
-                live.record(options.record.file)
-            except RecordingError as error:
-                raise UsageError(f"--record {error}") from error
+            _record(live, options.record.file)
         greeting = f"metrics are served at {url}" if url else ""
         code = run_screen(
             live,
             lambda level, output: LiveApp(
                 live, level=level, fps=options.fps, output=output, greeting=greeting
             ),
-            log,
+            _own_log() if options.in_process else None,
         )
     if recorded := live.recorded():
         print(f"idlegap: {recorded}", file=sys.stderr)
@@ -116,14 +110,28 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def build_session(options: LiveOptions, tally: "Tally | None" = None) -> "LiveSession":
+    """The session that was asked for; engine and sensors join it after the first paint."""
+    from tui.live_session import LiveSession
+
+    return LiveSession(
+        lambda: join(options, tally),
+        max_bytes=options.record.max_bytes,
+        in_process=options.in_process,
+        neighbour_core=options.neighbour_core,
+    )
+
+
+def join(options: LiveOptions, tally: "Tally | None" = None) -> "Joined":
     """The engine that was asked for and the sensors of this machine, joined."""
     from core.link import EngineProcess, InProcessEngine
     from core.neighbours import NoisyNeighbours
     from core.recording import Recorder
     from core.sensors.sampler import Sampler
     from core.session import Session
-    from tui.live_session import LiveSession
+    from tui.live_session import Joined
 
+    # As in `run_screen`, for what was loaded just now.
+    gc.freeze()
     engine = InProcessEngine if options.in_process else EngineProcess
     heard: deque[SensorEvent] = deque()
     recorder = Recorder(in_process=options.in_process, spec_bytes_per_s=options.settings.spec_bandwidth)
@@ -134,13 +142,23 @@ def build_session(options: LiveOptions, tally: "Tally | None" = None) -> "LiveSe
         listeners=(recorder, tally) if tally is not None else (recorder,),
         spec_bytes_per_s=options.settings.spec_bandwidth,
     )
-    return LiveSession(
-        session,
-        recorder,
-        NoisyNeighbours(session.note_neighbours),
-        neighbour_core=options.neighbour_core,
-        max_bytes=options.record.max_bytes,
-    )
+    return Joined(session, recorder, NoisyNeighbours(session.note_neighbours))
+
+
+def _record(live: "LiveSession", file: Path) -> None:
+    from core.recording import RecordingError
+
+    try:
+        live.record(file)
+    except RecordingError as error:
+        raise UsageError(f"--record {error}") from error
+
+
+def _own_log() -> Path:
+    """An engine process has a log of its own; inside this process libraries write to our outputs."""
+    from core.locations import log_dir
+
+    return log_dir() / f"engine-{os.getpid()}.log"
 
 
 def _core(core: int | None) -> int | None:

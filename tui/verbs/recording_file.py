@@ -3,7 +3,6 @@
 import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.resources import as_file, files
 from pathlib import Path
 
 from tui.verbs.base import UsageError
@@ -35,6 +34,8 @@ def recording_path(name: str) -> Iterator[Path]:
         if name != DEMO:
             yield Path(name)
             return
+        from importlib.resources import as_file, files
+
         with as_file(files(_DEMO_PACKAGE) / _DEMO_FILE) as path:
             yield path
     except RecordingError as error:

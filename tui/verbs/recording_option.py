@@ -40,6 +40,9 @@ def record_from(arguments: argparse.Namespace) -> RecordOptions:
     Raises:
         UsageError: a limit that is no size, or too low for what describes the machine.
     """
+    # Nothing to check, and so nothing to load before the first frame.
+    if arguments.record_max == DEFAULT_MOST:
+        return RecordOptions(arguments.record)
     from core.recording.sink import LEAST_BYTES
 
     size = parse_size(MOST, arguments.record_max)

@@ -5,7 +5,6 @@ import argparse
 from tui.verbs.base import UsageError, check_terminal
 from tui.verbs.recording_file import add_recording, recording_path
 
-NAME = "replay"
 HELP = "show a recording on the live screen"
 
 

@@ -8,7 +8,6 @@ from tui.exit_codes import ExitCode
 from tui.verbs.base import UsageError
 from tui.verbs.recording_file import add_recording, recording_path
 
-NAME = "report"
 HELP = "write a recording as an HTML page to send around"
 DEFAULT_OUTPUT = Path("report.html")
 

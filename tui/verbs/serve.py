@@ -9,7 +9,6 @@ from tui.exit_codes import ExitCode
 from tui.verbs.base import UsageError
 from tui.verbs.recording_file import add_recording, recording_path
 
-NAME = "serve"
 HELP = "show a recording in a browser on this machine"
 DEFAULT_PORT = 8000
 

@@ -1,7 +1,7 @@
 """The base of every widget: paint rows from a snapshot, repaint only what changed."""
 
 from textual.color import Color
-from textual.geometry import Region
+from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -29,6 +29,7 @@ class Panel(Widget):
         self.snapshot: Snapshot | None = None
         self._lines: list[Line] = []
         self._strips: list[Strip] = []
+        self._painted_for: Size | None = None
 
     def paint(self, snap: Snapshot, width: int, height: int) -> list[Line]:
         """The rows to show, at most `height` of them, each cut at `width`."""
@@ -41,24 +42,30 @@ class Panel(Widget):
 
     def repaint_changes(self) -> None:
         """Paint the snapshot and have the cells drawn that differ from the last time."""
-        width, height = self.size
-        if self.snapshot is None or not width or not height:
+        if self.snapshot is None:
             return
-        lines = self.paint(self.snapshot, width, height)[:height]
-        lines += [Line() for _ in range(height - len(lines))]
-        if len(lines) != len(self._lines):
-            self._lines, self._strips = lines, [line.strip(width, self.level) for line in lines]
+        if self._painted_for != self.size:
+            # Textual draws the whole panel, which is painted when it does.
             self.refresh()
-            return
+        elif regions := self.update_rows(self.snapshot):
+            self.touch(regions)
+
+    def make_rows(self, snap: Snapshot) -> None:
+        """Paint `snap` at a new size."""
+        self._lines = self._painted(snap)
+        self._strips = [line.strip(self.size.width, self.level) for line in self._lines]
+
+    def update_rows(self, snap: Snapshot) -> list[Region]:
+        """Paint `snap` at the same size as before; where it looks different."""
+        lines = self._painted(snap)
         regions = []
         for y, (before, after) in enumerate(zip(self._lines, lines, strict=True)):
             if after != before:
-                old, new = self._strips[y], after.strip(width, self.level)
+                old, new = self._strips[y], after.strip(self.size.width, self.level)
                 self._strips[y] = new
                 regions += [Region(start, y, end - start, 1) for start, end in changed_spans(old, new)]
         self._lines = lines
-        if regions:
-            self.touch(regions)
+        return regions
 
     def touch(self, regions: list[Region]) -> None:
         """Have these regions drawn with the frame that is being made."""
@@ -66,22 +73,23 @@ class Panel(Widget):
         if isinstance(screen, SnapshotScreen):
             screen.touch(self, regions)
 
-    def on_resize(self) -> None:
-        """A new size: every row is painted anew."""
-        self._lines = []
-        self.repaint_changes()
-
     def render_line(self, y: int) -> Strip:
-        """Row `y`, which may be asked for before the resize event for a new size came."""
-        width = self.size.width
-        if y < len(self._strips):
-            return self._strips[y].adjust_cell_length(width, TEXT)
-        return Strip.blank(width, TEXT)
+        """Row `y`; blank before the first snapshot."""
+        return self._strips[y] if y < len(self._strips) else Strip.blank(self.size.width, TEXT)
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """The rows of `crop`. Panels have neither borders nor padding, so Textual's cache of
         styled rows, the dearest part of a frame, has nothing to add."""
+        if self.snapshot is not None and self._painted_for != self.size:
+            self.make_rows(self.snapshot)
+            self._painted_for = self.size
         rows = [self.render_line(y) for y in crop.line_range]
         for line_filter in self.get_line_filters():
             rows = [row.apply_filter(line_filter, _BACKGROUND) for row in rows]
         return [row.crop(crop.x, crop.right) for row in rows]
+
+    def _painted(self, snap: Snapshot) -> list[Line]:
+        """As many rows as the panel is high."""
+        width, height = self.size
+        lines = self.paint(snap, width, height)[:height]
+        return lines + [Line() for _ in range(height - len(lines))]

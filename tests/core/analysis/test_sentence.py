@@ -128,7 +128,7 @@ def test_while_tokens_are_compared_it_says_so() -> None:
 def test_at_its_end_a_run_keeps_its_verdict() -> None:
     ended = StageView("stopped", "", None, 0)
     assert limiting_sentence(replace(snapshot(EAGER), stage=ended)) == limiting_sentence(snapshot(EAGER))
-    assert limiting_sentence(snapshot(stage="stopped")) == "The engine has stopped."
+    assert limiting_sentence(snapshot(stage="stopped")) == "The engine stopped 3 s ago."
 
 
 def test_progress_is_told_where_it_is_known() -> None:

@@ -2,7 +2,8 @@
 
     python entry.py REPORT [SCENE]
 
-Writes to REPORT, as JSON, what the session was asked and the screen's last own reading. SCENE
+Touches a file beside REPORT, with suffix ``.started``, once the session is started. Writes to
+REPORT at the end, as JSON, what the session was asked and the screen's last own reading. SCENE
 is ``moving`` (the default), ``slideshow`` or a name of `tests.tui.support.scenes.SCENES`.
 """
 
@@ -25,6 +26,7 @@ def main() -> int:
     """Run the screen; its exit code."""
     report, scene = Path(sys.argv[1]), (sys.argv[2:] or ["moving"])[0]
     feed = make_feed(scene)
+    feed.on_start = report.with_suffix(".started").touch
     code = run_screen(feed, lambda level, output: LiveApp(feed, level=level, fps=4, output=output))
     monitor = feed.monitor if isinstance(feed, MovingFeed) else None
     report.write_text(

@@ -16,6 +16,7 @@ class FakeFeed:
         self.commands: list[AnyCommand] = []
         self.samples: list[MonitorSample] = []
         self.calls: list[str] = []
+        self.on_start: Callable[[], None] = lambda: None
 
     @classmethod
     def still(cls, snap: Snapshot) -> "FakeFeed":
@@ -30,6 +31,7 @@ class FakeFeed:
 
     def start(self) -> None:
         self.calls.append("start")
+        self.on_start()
 
     def snapshot(self, now_ns: int) -> Snapshot:
         return self.scene(now_ns)
