@@ -1,12 +1,14 @@
 """Make the demo recording: two to three minutes of a real decode, without a hand on the keys.
 
     python benchmarks/make_demo.py --out core/recording/demo.jsonl.gz [--pace 1.0] [--device auto]
-                                   [--skip-compiled] [--neighbours 24]
+                                   [--skip-compiled] [--neighbours 24] [--figures FILE]
 
 The storyboard: eager with a static cache, the same step as a graph, plain eager, the compiled
 modes, a verification, then noisy neighbours while eager decodes and while the graph is
 replayed, and a quiet end. Modes that cannot run here are left out. Each scene begins when its
 mode has been entered, so a slow compilation lengthens the recording but not the scene.
+`--figures` keeps what the live session knew of each mode at the end, as JSON: a replay must end
+with the same.
 """
 
 import argparse
@@ -15,6 +17,8 @@ import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
+
+import msgspec
 
 from core.commands import SetMode, TakeProfile, VerifyModes
 from core.events import AnyEvent, EngineFailed, ModeEntered, ModeRefused, SensorEvent, Verified
@@ -84,6 +88,7 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--skip-compiled", action="store_true")
     parser.add_argument("--neighbours", type=int, default=24)
+    parser.add_argument("--figures", type=Path, metavar="FILE")
     given = parser.parse_args()
     heard: deque[AnyEvent] = deque()
     sensed: deque[SensorEvent] = deque()
@@ -117,7 +122,11 @@ def main() -> None:
     finally:
         neighbours.remove_all()
         session.close()
+        session.pump()
         recorder.stop()
+    if given.figures is not None:
+        modes = session.snapshot(time.perf_counter_ns()).modes
+        given.figures.write_bytes(msgspec.json.encode(modes))
     print(f"{given.out}: {given.out.stat().st_size / 1e6:.2f} MB", file=sys.stderr)
 
 

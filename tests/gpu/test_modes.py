@@ -83,6 +83,14 @@ def test_the_parts_of_a_window_are_busy_and_gaps(lineup, profiler):
     assert graph.device_gap_ns > 0
 
 
+def test_windows_may_be_taken_in_turns_again_and_again(lineup, profiler):
+    """Each one detaches the profiler from the driver, and the next attaches it anew."""
+    for _ in range(3):
+        for name in ("eager-static", "graph"):
+            taken = window(profiler, lineup.modes[name])
+            assert taken.accepted, taken.reason
+
+
 def test_a_graph_decodes_the_same_tokens_as_eager(lineup, verifier):
     verified = verifier.verify(lineup.modes["graph"])
     assert verified.agree >= verified.steps - 1
