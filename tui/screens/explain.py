@@ -79,7 +79,7 @@ def device(snap: Snapshot) -> list[Entry]:
          "Kernels were queued, and still the next one did not start at once: about half a microsecond "
          "each, also inside a graph."),
         ("weight-stream bound", ceilings.get("weight-stream bound", ceilings.get("ceilings", "")),
-         "Bytes of the weights divided by the measured copy bandwidth: a batch-1 token is hardly ever faster."),
+         "Bytes of the weights divided by the measured copy bandwidth: hardly any batch-1 token is faster."),
         ("NVML util", nvml,
          "The driver's number: the share of its window in which any kernel at all was running. It says "
          "nothing of how much of the GPU that kernel used."),
