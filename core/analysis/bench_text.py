@@ -10,6 +10,12 @@ from core.analysis.verdict import Conclusion, SpeedUp, conclude
 from core.analysis.words import cpu_name, interval, sentence
 from core.bench.schema import BenchResult
 
+STATISTICS = (
+    "mean: of each run, median over runs, and MBU is of that rate; dispatch, gaps, beyond the bound, the "
+    "speed-ups and the conclusion: of the median token"
+)
+"""Where some tokens are slow, mean and median differ: every figure is of one of both."""
+
 
 def bench_text(result: BenchResult, width: int = NARROW) -> str:
     """All of it, in lines of at most `width` (not less than 80) characters."""
@@ -20,7 +26,7 @@ def bench_text(result: BenchResult, width: int = NARROW) -> str:
     shown = [arm for arm in arms if arm.runs]
     lines = [*_head(result, shown, width), ""]
     if shown:
-        lines += [*_table(shown, width), *notes(shown, width), ""]
+        lines += [*_table(shown, width), *notes(shown, width), *paragraph(STATISTICS, width), ""]
     refused = [arm for arm in arms if not arm.runs]
     for arm in refused:
         lines += paragraph(f"not run: {arm.missing['median_ns']}", width, first=f"{arm.label}  ")

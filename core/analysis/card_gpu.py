@@ -129,7 +129,8 @@ def _speed(name: str, arm: ArmSummary | None) -> CardLine:
     if arm is None or arm.tok_per_s is None or arm.median_ns is None:
         return unknown(name, arm.missing.get("median_ns", "not measured") if arm else "not measured")
     share = f", {percent(arm.mbu_spec)} of the specified bandwidth" if arm.mbu_spec is not None else ""
-    return CardLine(name, f"{rate(arm.tok_per_s)} tok/s, {ms(arm.median_ns)} ms/token{share}")
+    mean = f"mean {ms(arm.mean_ns or 0)} ms: {rate(arm.tok_per_s)} tok/s"
+    return CardLine(name, f"median {ms(arm.median_ns)} ms, {mean}{share}")
 
 
 def _idle(eager: ArmSummary | None) -> CardLine:
@@ -138,7 +139,7 @@ def _idle(eager: ArmSummary | None) -> CardLine:
     share = eager.idle_ns / eager.median_ns
     return CardLine(
         "GPU idle in eager",
-        f"{percent(share)} of each token, {ms(eager.idle_ns)} ms",
+        f"{percent(share)} of the median token, {ms(eager.idle_ns)} ms",
         "good" if share <= IDLE_SHARE else "warn",
         "good up to 50 %, never bad: graphs take most of it away, whatever the host",
     )
@@ -151,7 +152,7 @@ def _per_kernel(eager: ArmSummary | None) -> CardLine:
     kernels = eager.window.kernels
     return CardLine(
         "dispatch per kernel",
-        f"{us(cost)} us, {kernels:,} kernels a token",
+        f"{us(cost)} us in the median token, {kernels:,} kernels a token",
         at_most(cost / 1e3, *KERNEL_US),
         f"good up to 10 us, fair up to 20: at 10 these kernels allow {1e5 / kernels:.0f} tok/s",
     )

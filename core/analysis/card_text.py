@@ -39,7 +39,7 @@ def levers_text(levers: Levers) -> list[str]:
     """The predictions, the model that they rest on, and its error where that is known."""
     if not levers.rows:
         return paragraph(f"What to rent next: cannot be predicted, {levers.reason}", NARROW)
-    rows = [["predicted ms/token", "eager", "with graphs"]]
+    rows = [["predicted ms, median token", "eager", "with graphs"]]
     rows += [[lever.name, ms(lever.eager_ns), ms(lever.replayed_ns)] for lever in levers.rows]
     model = (
         "model: token = max(host submission, device) + what was measured beside them; device = busy + "
@@ -50,7 +50,7 @@ def levers_text(levers: Levers) -> list[str]:
         lines += paragraph("error: unknown, no graph was measured here", NARROW)
     else:
         off = f"{percent(abs(levers.error))} {'above' if levers.error > 0 else 'below'} that"
-        measured = f"error: graphs were measured at {ms(levers.measured_graph_ns)} ms"
+        measured = f"error: graphs were measured at a median of {ms(levers.measured_graph_ns)} ms"
         lines += paragraph(f"{measured}; the prediction, from the eager run alone, is {off}", NARROW)
     return [*lines, *paragraph(levers.advice, NARROW)]
 

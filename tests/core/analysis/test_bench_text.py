@@ -36,8 +36,24 @@ def test_both_forms_hold_every_figure_of_every_mode() -> None:
                 assert shown in text
 
 
+def test_rate_and_mean_belong_together_and_the_median_is_called_one() -> None:
+    """Nine tokens of 10 ms and one of 110: the mean is 20 ms, or 50 tok/s, and the median 10."""
+    skewed = arm("eager-static", runs=tuple(run(turn, columns([10.0] * 9 + [110.0])) for turn in range(4)))
+    text = bench_text(bench(skewed))
+    rows = {line[:20].strip(): line[20:].strip() for line in text.splitlines()}
+    assert (rows["tokens/s, mean"], rows["ms/token, mean"], rows["median"]) == ("50.0", "20.0", "10.0")
+    assert "MBU is of that rate; dispatch, gaps," in " ".join(text.split())
+    heads = list(zip(*(figure.heading for figure in FIGURES[:3]), strict=True))
+    assert heads == [("tok/s", "ms", "ms"), ("mean", "mean", "p50")]
+
+
+def test_the_mean_of_a_batch_is_that_of_its_steps() -> None:
+    (found,) = summarise(bench(arm("graph", [4.0] * 3), engine=replace_struct(READY, batch=4)))
+    assert (found.tok_per_s, found.mean_ns) == (1000.0, 4 * MS)
+
+
 def test_the_narrow_form_has_figures_down_and_the_wide_one_modes_down() -> None:
-    assert any(line.startswith("tokens/s") for line in bench_text(bench(*ALL), 80).splitlines())
+    assert any(line.startswith("tokens/s, mean") for line in bench_text(bench(*ALL), 80).splitlines())
     wide_lines = bench_text(bench(*ALL), 130).splitlines()
     assert [line.split()[0] for line in wide_lines if line.startswith(tuple(MODE_NAMES))][:6] == list(
         MODE_NAMES
