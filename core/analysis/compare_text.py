@@ -143,8 +143,11 @@ def _differences(found: Sequence[Difference], width: int) -> list[str]:
 
 def _plot(machines: Sequence[Machine], width: int) -> list[str]:
     drawn = [Point(x, y, mark) for x, y, mark in points(machines)]
+    absent = [str(n) for n, machine in enumerate(machines, 1) if machine.spec_bytes_per_s is None]
+    left_out = f"not in the plot, for want of a specified bandwidth: row {', '.join(absent)}"
+    note = paragraph(left_out, width) if absent else []
     if not drawn:
-        return []
+        return ["", *note] if note else []
     slope = ceiling_slope(machines)
     lines = scatter(drawn, x_label="GB/s specified", y_label="tok/s", slope=slope, width=min(width, NARROW))
     marks = "digits: eager decode of that row"
@@ -152,7 +155,7 @@ def _plot(machines: Sequence[Machine], width: int) -> list[str]:
         marks += "; letters: graphs (a is row 1)"
     if slope is not None:
         marks += f"; {LINE_MARK * 3} all bandwidth streaming weights"
-    return ["", *lines, *paragraph(marks, width)]
+    return ["", *lines, *paragraph(marks, width), *note]
 
 
 def _gigabytes(bytes_per_s: float | None) -> str:
