@@ -44,7 +44,11 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     """
     if not arguments or (arguments[0].startswith("-") and arguments[0] not in ("-h", "--help", "--version")):
         arguments = [live.NAME, *arguments]
-    return build_parser().parse_args(arguments)
+    parsed, unknown = build_parser().parse_known_args(arguments)
+    if unknown:
+        # Not left to argparse, which would point to the list of verbs, where no option stands.
+        raise UsageError(f"unrecognized arguments: {' '.join(unknown)} (see {PROGRAM} {parsed.verb} --help)")
+    return parsed
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -26,8 +26,8 @@ from core.modes import ModeName
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a benchmark is: `done` of `total` runs (None where time ends it, not a count).
-    `left_ns` is None until each arm's duration is known."""
+    """How far a benchmark is: `done` of `total` runs (None where time ends it, not a count, and
+    until it is known which modes can run). `left_ns` is None until each arm's duration is known."""
 
     text: str
     done: int
@@ -93,6 +93,7 @@ class Bench:
         self._probe: DispatchProbe | None = None
         self._current: _ArmState | None = None
         self._started_ns = 0
+        self._prepared = False
         self._done = 0
         self._turn = 0
 
@@ -106,10 +107,12 @@ class Bench:
             self._say("starting the engine")
             self._ready = self._driver.start()
             self._prepare()
+            self._prepared = True
             self._take_turns()
             self._profile()
             if self._plan.probe:
-                self._say("probing dispatch")
+                if not self._on_cpu:
+                    self._say("probing dispatch")
                 self._probe = self._driver.probe()
         except InterruptedBenchError:
             interrupted, reason = True, "interrupted"
@@ -177,16 +180,21 @@ class Bench:
         for state in self._states:
             if state.arm.refused is not None:
                 continue
-            self._say(f"profiling {state.spec.label}")
+            # The CPU's engine only says why it has neither windows nor a probe, which takes no time.
+            if not self._on_cpu:
+                self._say(f"profiling {state.spec.label}")
             self._driver.enter(state.spec.mode)
             windows = tuple(self._driver.profile(self._plan.windows))
             state.arm = msgspec.structs.replace(state.arm, windows=windows)
 
     @property
+    def _on_cpu(self) -> bool:
+        return self._ready is not None and self._ready.device == "cpu"
+
+    @property
     def _enough(self) -> Enough:
         """What ends the turns, time aside."""
-        on_cpu = self._ready is not None and self._ready.device == "cpu"
-        return self._plan.on_cpu if on_cpu and self._plan.on_cpu else Enough(self._plan.runs, 0.0)
+        return self._plan.on_cpu if self._on_cpu and self._plan.on_cpu else Enough(self._plan.runs, 0.0)
 
     def _has_enough(self, able: Sequence[_ArmState], runs: int) -> bool:
         return runs >= self._enough.runs and _counted_ns(able) >= self._enough.seconds * 1e9
@@ -209,7 +217,7 @@ class Bench:
         if left is not None and self._plan.seconds is not None:
             until = self._started_ns + round(self._plan.seconds * 1e9)
             left = min(left, max(until - self._driver.clock(), 0))
-        total = turns * len(able) if self._plan.seconds is None else None
+        total = turns * len(able) if self._prepared and self._plan.seconds is None else None
         self._report(Progress(text, self._done, total, left))
 
     # --- the result ---------------------------------------------------------------

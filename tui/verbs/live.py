@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
         UsageError: for options that cannot work, or without a terminal.
     """
     options = options_from(arguments)
-    check_terminal()
+    check_terminal(instead="bench")
     from core.locations import log_dir
     from core.recording import RecordingError
     from tui.live_app import LiveApp
