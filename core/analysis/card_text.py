@@ -3,7 +3,7 @@
 from core.analysis.card import Card, CardLine
 from core.analysis.levers import QUEUED_GAP_NS, Levers
 from core.analysis.table import NARROW, paragraph, table
-from core.analysis.words import ms, percent
+from core.analysis.words import US, ms, percent
 from core.bench.schema import BenchResult
 
 VERDICTS = {
@@ -43,7 +43,7 @@ def levers_text(levers: Levers) -> list[str]:
     rows += [[lever.name, ms(lever.eager_ns), ms(lever.replayed_ns)] for lever in levers.rows]
     model = (
         "model: token = max(host submission, device) + what was measured beside them; device = busy + "
-        f"{QUEUED_GAP_NS / 1e3:.2f} us per kernel; bandwidth moves the weight stream alone"
+        f"{QUEUED_GAP_NS / 1e3:.2f} {US} per kernel; bandwidth moves the weight stream alone"
     )
     lines = [*table(rows), *paragraph(model, NARROW)]
     if levers.measured_graph_ns is None or levers.error is None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from core.analysis.machines import COMPARED, Limit, Machine
 from core.analysis.stats import Ratio, ratio_interval
 from core.analysis.verdict import EAGER, LEAST_DIFFERENCE
-from core.analysis.words import bandwidth, interval, percent, rate, tenths, times, us
+from core.analysis.words import US, bandwidth, interval, percent, rate, tenths, times, us
 from core.modes import REPLAYED, ModeName
 
 
@@ -84,7 +84,7 @@ def limit_reason(machine: Machine) -> str:
         used = f"{tenths(machine.mbu_spec)} of its {bandwidth(machine.spec_bytes_per_s)} stream the weights"
     if measured and machine.idle_share is not None:
         cost = machine.dispatch_per_kernel_ns
-        launches = f", {us(cost)} us per launch" if cost is not None else ""
+        launches = f", {us(cost)} {US} per launch" if cost is not None else ""
         beside = f"; {used}" if used else ""
         return f"{_SAYS[limit]}: the GPU idles in {percent(machine.idle_share)} of a token{launches}{beside}"
     if limit == "unknown":

@@ -13,14 +13,14 @@ from core.analysis.compare import (
 from core.analysis.machines import Machine
 from core.analysis.scatter import LINE_MARK, Point, scatter
 from core.analysis.table import NARROW, paragraph, table
-from core.analysis.words import percent, rate, tenths, us
+from core.analysis.words import US, percent, rate, tenths, us
 
 NA = "n/a"
 CONTENDED = "!"
 NAME_WIDTHS = (40, 24, 18, 14, 11, 8)
 """Longest name of a GPU or CPU, tried in turn; what is cut ends in a tilde."""
 
-HEAD_ABOVE = ["", "", "host", "GB/s", "GB/s", "eager", "graph", "", "GPU", "us per", ""]
+HEAD_ABOVE = ["", "", "host", "GB/s", "GB/s", "eager", "graph", "", "GPU", f"{US} per", ""]
 HEAD = ["", "GPU", "CPU", "spec", "copy", "tok/s", "tok/s", "MBU", "idle", "launch", "limit"]
 SAME_SIZE = 0.01
 """Publications round the size of a model."""
@@ -107,8 +107,8 @@ def _sources(machines: Sequence[Machine], width: int) -> list[str]:
     static = [str(n) for n, m in enumerate(machines, 1) if m.eager_mode == "eager-static"]
     middle = "median token (published: mean)" if any(m.source for m in machines) else "median token"
     lines += paragraph(
-        f"tok/s: of the mean token, median over runs; MBU: at the eager rate; GPU idle and us per launch: of "
-        f"the {middle} with the static cache",
+        f"tok/s: of the mean token, median over runs; MBU: at the eager rate; GPU idle and {US} per "
+        f"launch: of the {middle} with the static cache",
         width,
     )
     if static:
