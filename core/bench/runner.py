@@ -15,13 +15,17 @@ from pathlib import Path
 
 import msgspec
 
+from core.analysis.verdict import EAGER
 from core.bench.assemble import assemble_run
 from core.bench.driver import Driver, EngineEndedError, InterruptedBenchError, Round
 from core.bench.environment import finished, now_utc, placed, read_environment
 from core.bench.plan import ArmSpec, BenchPlan, Enough
 from core.bench.schema import Arm, BenchResult, Environment
 from core.events import DispatchProbe, EngineFailed, EngineReady, ModeRefused
-from core.modes import ModeName
+from core.modes import BASELINE, ModeName
+
+MOMENT_S = 2
+"""What is over sooner needs no estimate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +97,7 @@ class Bench:
         self._probe: DispatchProbe | None = None
         self._current: _ArmState | None = None
         self._started_ns = 0
-        self._prepared = False
+        self._compared = self._prepared = False
         self._done = 0
         self._turn = 0
 
@@ -146,12 +150,25 @@ class Bench:
     def _verify(self, state: _ArmState) -> Arm:
         if not self._plan.verify:
             return msgspec.structs.replace(state.arm, verify_reason="not asked for")
-        self._say(f"comparing the tokens of {state.spec.label}")
+        self._say(f"comparing the tokens of {state.spec.label}{self._duration(state.spec.mode)}")
         answer = self._driver.verify(state.spec.mode)
+        self._compared = True
         if isinstance(answer, ModeRefused):
             reason = f"{answer.mode}: {answer.reason}"
             return msgspec.structs.replace(state.arm, verify_reason=reason)
         return msgspec.structs.replace(state.arm, verified=answer)
+
+    def _duration(self, mode: ModeName) -> str:
+        """About how long it takes to compare the tokens of `mode`; "" for a moment, and where no
+        token was seen yet. Two rounds of the baseline come first, once; then one of `mode`."""
+        baseline_ns = self._driver.token_ns.get(BASELINE)
+        if baseline_ns is None or self._ready is None:
+            return ""
+        token_ns = 0 if self._compared else 2 * baseline_ns
+        if mode != BASELINE:
+            token_ns += self._driver.token_ns.get(mode, baseline_ns if mode in EAGER else 0)
+        seconds = round(self._ready.new_tokens * token_ns / 1e9)
+        return f", about {seconds} s" if seconds >= MOMENT_S else ""
 
     def _take_turns(self) -> None:
         able = [state for state in self._states if state.arm.refused is None]
