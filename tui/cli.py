@@ -46,7 +46,11 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     if not arguments or (arguments[0].startswith("-") and arguments[0] not in ("-h", "--help", "--version")):
         arguments = ["live", *arguments]
     asked = arguments[0]
-    return build_parser((asked,) if asked in VERBS else VERBS).parse_args(arguments)
+    parsed, unknown = build_parser((asked,) if asked in VERBS else VERBS).parse_known_args(arguments)
+    if unknown:
+        # Not left to argparse, which would point to the list of verbs, where no option stands.
+        raise UsageError(f"unrecognized arguments: {' '.join(unknown)} (see {PROGRAM} {parsed.verb} --help)")
+    return parsed
 
 
 def build_parser(names: Sequence[str] = VERBS) -> argparse.ArgumentParser:

@@ -38,8 +38,9 @@ def _percent(share: float) -> str:
 
 
 FIGURES = (
-    Figure("tokens/s", ("tok", "/s"), "tok_per_s", rate, "median_ns"),
-    Figure("ms/token, median", ("ms", "p50"), "median_ns", ms, "median_ns"),
+    Figure("tokens/s, mean", ("tok/s", "mean"), "tok_per_s", rate, "median_ns"),
+    Figure("ms/token, mean", ("ms", "mean"), "mean_ns", ms, "median_ns"),
+    Figure("  median", ("ms", "p50"), "median_ns", ms, "median_ns"),
     Figure("  p95", ("ms", "p95"), "p95_ns", ms, "median_ns"),
     Figure("  p99", ("ms", "p99"), "p99_ns", ms, "median_ns"),
     Figure("dispatch ms", ("dis-", "patch"), "dispatch_ns", ms, "median_ns"),

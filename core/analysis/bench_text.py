@@ -2,13 +2,19 @@
 
 from collections.abc import Sequence
 
-from core.analysis.bench_table import NA, narrow, notes, wide
+from core.analysis.bench_table import narrow, notes, wide
 from core.analysis.stability import Finding, contention, stability
 from core.analysis.summary import ArmSummary, summarise
 from core.analysis.table import NARROW, WIDE, paragraph, table
 from core.analysis.verdict import Conclusion, SpeedUp, conclude
 from core.analysis.words import cpu_name, interval, sentence
 from core.bench.schema import BenchResult
+
+STATISTICS = (
+    "mean: of each run, median over runs, and MBU is of that rate; dispatch, gaps, beyond the bound, the "
+    "speed-ups and the conclusion: of the median token"
+)
+"""Where some tokens are slow, mean and median differ: every figure is of one of both."""
 
 
 def bench_text(result: BenchResult, width: int = NARROW) -> str:
@@ -20,7 +26,7 @@ def bench_text(result: BenchResult, width: int = NARROW) -> str:
     shown = [arm for arm in arms if arm.runs]
     lines = [*_head(result, shown, width), ""]
     if shown:
-        lines += [*_table(shown, width), *notes(shown, width), ""]
+        lines += [*_table(shown, width), *notes(shown, width), *paragraph(STATISTICS, width), ""]
     refused = [arm for arm in arms if not arm.runs]
     for arm in refused:
         lines += paragraph(f"not run: {arm.missing['median_ns']}", width, first=f"{arm.label}  ")
@@ -63,21 +69,22 @@ def _placement(result: BenchResult) -> str:
 
 
 def _speed_ups(conclusion: Conclusion) -> list[str]:
-    """Both ratios of each arm: the controlled comparison, and what a user gains."""
-    both = (conclusion.controlled, conclusion.gained)
-    names = list(dict.fromkeys(found.label for column in both for found in column))
+    """The ratios of each arm: the controlled comparison, and what a user gains."""
+    # Where eager-static is the fastest, or was not measured, there is one comparison only.
+    columns = list(dict.fromkeys(filter(None, (conclusion.controlled, conclusion.gained))))
+    names = list(dict.fromkeys(found.label for column in columns for found in column))
     if not names:
         return []
-    by_name = [{found.label: found for found in column} for column in both]
+    by_name = [{found.label: found for found in column} for column in columns]
     cells = [[_ratio(column.get(name)) for column in by_name] for name in names]
-    heads = [f"against {column[0].against}" if column else NA for column in both]
-    heads[1] += " (fastest eager)"
+    heads = [f"against {column[0].against}" for column in columns]
+    heads[-1] += " (fastest eager)"
     rows = [
         ["speed-up, 95 % interval", *heads],
         *([name, *row] for name, row in zip(names, cells, strict=True)),
     ]
     unsure = any("n.s." in cell for row in cells for cell in row)
-    return [*table(rows, left=3), *(["n.s.: no significant difference"] if unsure else []), ""]
+    return [*table(rows, left=1 + len(columns)), *(["n.s.: no significant difference"] if unsure else []), ""]
 
 
 def _ratio(found: SpeedUp | None) -> str:

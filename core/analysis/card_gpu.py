@@ -7,7 +7,7 @@ from core.analysis.ceiling import specified_bandwidth
 from core.analysis.stats import median
 from core.analysis.summary import ArmSummary
 from core.analysis.surroundings import SLOWING_REASONS
-from core.analysis.words import bandwidth, gigabytes, ms, percent, rate, us
+from core.analysis.words import US, bandwidth, gigabytes, ms, percent, rate, us
 from core.bench.schema import BenchResult
 from core.modes import BASELINE, REPLAYED, ModeName
 
@@ -129,7 +129,8 @@ def _speed(name: str, arm: ArmSummary | None) -> CardLine:
     if arm is None or arm.tok_per_s is None or arm.median_ns is None:
         return unknown(name, arm.missing.get("median_ns", "not measured") if arm else "not measured")
     share = f", {percent(arm.mbu_spec)} of the specified bandwidth" if arm.mbu_spec is not None else ""
-    return CardLine(name, f"{rate(arm.tok_per_s)} tok/s, {ms(arm.median_ns)} ms/token{share}")
+    mean = f"mean {ms(arm.mean_ns or 0)} ms: {rate(arm.tok_per_s)} tok/s"
+    return CardLine(name, f"median {ms(arm.median_ns)} ms, {mean}{share}")
 
 
 def _idle(eager: ArmSummary | None) -> CardLine:
@@ -138,7 +139,7 @@ def _idle(eager: ArmSummary | None) -> CardLine:
     share = eager.idle_ns / eager.median_ns
     return CardLine(
         "GPU idle in eager",
-        f"{percent(share)} of each token, {ms(eager.idle_ns)} ms",
+        f"{percent(share)} of the median token, {ms(eager.idle_ns)} ms",
         "good" if share <= IDLE_SHARE else "warn",
         "good up to 50 %, never bad: graphs take most of it away, whatever the host",
     )
@@ -151,9 +152,9 @@ def _per_kernel(eager: ArmSummary | None) -> CardLine:
     kernels = eager.window.kernels
     return CardLine(
         "dispatch per kernel",
-        f"{us(cost)} us, {kernels:,} kernels a token",
+        f"{us(cost)} {US} in the median token, {kernels:,} kernels a token",
         at_most(cost / 1e3, *KERNEL_US),
-        f"good up to 10 us, fair up to 20: at 10 these kernels allow {1e5 / kernels:.0f} tok/s",
+        f"good up to 10 {US}, fair up to 20: at 10 these kernels allow {1e5 / kernels:.0f} tok/s",
     )
 
 
@@ -165,9 +166,9 @@ def _probe(result: BenchResult) -> CardLine:
         return unknown(name, reason)
     return CardLine(
         name,
-        f"{us(probe.launch_ns)} us to launch, {us(probe.operator_ns)} us as an operator",
+        f"{us(probe.launch_ns)} {US} to launch, {us(probe.operator_ns)} {US} as an operator",
         worst(at_most(probe.launch_ns / 1e3, *LAUNCH_US), at_most(probe.operator_ns / 1e3, *OPERATOR_US)),
-        "good up to 5 and 10 us, fair up to 10 and 20: the driver's part and PyTorch's, without a model",
+        f"good up to 5 and 10 {US}, fair up to 10 and 20: the driver's part and PyTorch's, without a model",
     )
 
 

@@ -102,7 +102,7 @@ def _waiting(result: BenchResult) -> CardLine:
     p99 = quantile(shares, 0.99)
     return CardLine(
         "waiting for a CPU",
-        f"p99 {ms(quantile(delays, 0.99))} ms a token, {percent(min(p99, 1.0))} of it",
+        f"p99 {ms(quantile(delays, 0.99))} ms a token; p99 of its share {percent(min(p99, 1.0))}",
         at_most(p99, *WAITING_SHARES),
         "good up to 5 %, fair up to 25 %: the decode thread was ready and had no core",
     )

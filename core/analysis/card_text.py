@@ -3,7 +3,7 @@
 from core.analysis.card import Card, CardLine
 from core.analysis.levers import QUEUED_GAP_NS, Levers
 from core.analysis.table import NARROW, paragraph, table
-from core.analysis.words import ms, percent
+from core.analysis.words import US, ms, percent
 from core.bench.schema import BenchResult
 
 VERDICTS = {
@@ -39,18 +39,18 @@ def levers_text(levers: Levers) -> list[str]:
     """The predictions, the model that they rest on, and its error where that is known."""
     if not levers.rows:
         return paragraph(f"What to rent next: cannot be predicted, {levers.reason}", NARROW)
-    rows = [["predicted ms/token", "eager", "with graphs"]]
+    rows = [["predicted ms, median token", "eager", "with graphs"]]
     rows += [[lever.name, ms(lever.eager_ns), ms(lever.replayed_ns)] for lever in levers.rows]
     model = (
         "model: token = max(host submission, device) + what was measured beside them; device = busy + "
-        f"{QUEUED_GAP_NS / 1e3:.2f} us per kernel; bandwidth moves the weight stream alone"
+        f"{QUEUED_GAP_NS / 1e3:.2f} {US} per kernel; bandwidth moves the weight stream alone"
     )
     lines = [*table(rows), *paragraph(model, NARROW)]
     if levers.measured_graph_ns is None or levers.error is None:
         lines += paragraph("error: unknown, no graph was measured here", NARROW)
     else:
         off = f"{percent(abs(levers.error))} {'above' if levers.error > 0 else 'below'} that"
-        measured = f"error: graphs were measured at {ms(levers.measured_graph_ns)} ms"
+        measured = f"error: graphs were measured at a median of {ms(levers.measured_graph_ns)} ms"
         lines += paragraph(f"{measured}; the prediction, from the eager run alone, is {off}", NARROW)
     return [*lines, *paragraph(levers.advice, NARROW)]
 

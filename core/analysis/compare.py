@@ -5,24 +5,24 @@ why. Why is told by each machine's own profile where there is one; otherwise the
 use gives a hint, and is called one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from core.analysis.machines import Limit, Machine
+from core.analysis.machines import COMPARED, Limit, Machine
 from core.analysis.stats import Ratio, ratio_interval
-from core.analysis.verdict import LEAST_DIFFERENCE
-from core.analysis.words import bandwidth, interval, percent, rate, tenths, times, us
+from core.analysis.verdict import EAGER, LEAST_DIFFERENCE
+from core.analysis.words import US, bandwidth, interval, percent, rate, tenths, times, us
+from core.modes import REPLAYED, ModeName
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A machine against the first one. `unlike` says why nothing is compared; a ratio is None
-    where one of both lacks that figure."""
+    """A machine against the first one: the ratio of their rates in each mode that both ran.
+    `unlike` says why nothing is compared."""
 
     machine: Machine
     reference: Machine
-    eager: Ratio | None
-    graph: Ratio | None
+    ratios: Mapping[ModeName, Ratio]
     unlike: tuple[str, ...] = ()
     unstated: tuple[str, ...] = ()
 
@@ -35,18 +35,30 @@ def differences(machines: Sequence[Machine]) -> tuple[Difference, ...]:
 def _difference(machine: Machine, reference: Machine) -> Difference:
     unlike = tuple(machine.workload.differences(reference.workload))
     if unlike:
-        return Difference(machine, reference, None, None, unlike)
+        return Difference(machine, reference, {}, unlike)
+    ratios: dict[ModeName, Ratio] = {
+        mode: ratio_interval(machine.rates[mode], reference.rates[mode])
+        for mode in COMPARED
+        if mode in machine.rates and mode in reference.rates
+    }
     return Difference(
-        machine,
-        reference,
-        _ratio(machine.eager, reference.eager),
-        _ratio(machine.graph, reference.graph),
-        unstated=tuple(machine.workload.unstated(reference.workload)),
+        machine, reference, ratios, unstated=tuple(machine.workload.unstated(reference.workload))
     )
 
 
-def _ratio(a: Sequence[float], b: Sequence[float]) -> Ratio | None:
-    return ratio_interval(a, b) if a and b else None
+def difference_words(difference: Difference) -> str:
+    """All ratios, each with its mode; without an eager mode that both ran, which ones they ran."""
+    parts = [f"{mode} {ratio_words(ratio)}" for mode, ratio in difference.ratios.items()]
+    if not any(mode in difference.ratios for mode in EAGER):
+        ours, theirs = (_eager_modes(machine) for machine in (difference.machine, difference.reference))
+        parts.insert(0, f"no eager mode in common ({ours}, not {theirs})")
+    if REPLAYED not in difference.ratios:
+        parts.append(f"{REPLAYED} n/a")
+    return ", ".join(parts)
+
+
+def _eager_modes(machine: Machine) -> str:
+    return " and ".join(mode for mode in EAGER if mode in machine.rates) or "none"
 
 
 def ratio_words(ratio: Ratio) -> str:
@@ -72,7 +84,7 @@ def limit_reason(machine: Machine) -> str:
         used = f"{tenths(machine.mbu_spec)} of its {bandwidth(machine.spec_bytes_per_s)} stream the weights"
     if measured and machine.idle_share is not None:
         cost = machine.dispatch_per_kernel_ns
-        launches = f", {us(cost)} us per launch" if cost is not None else ""
+        launches = f", {us(cost)} {US} per launch" if cost is not None else ""
         beside = f"; {used}" if used else ""
         return f"{_SAYS[limit]}: the GPU idles in {percent(machine.idle_share)} of a token{launches}{beside}"
     if limit == "unknown":
@@ -89,27 +101,39 @@ _SAYS: dict[Limit, str] = {
 
 
 def inversions(machines: Sequence[Machine]) -> list[str]:
-    """Where more bandwidth decodes slower: for each machine, the least one that overtakes it."""
-    rows = [(m, m.spec_bytes_per_s, m.eager_rate) for m in machines]
-    known = [(m, spec, speed) for m, spec, speed in rows if spec is not None and speed is not None]
-    found = []
-    for machine, spec, speed in known:
+    """Where more bandwidth decodes slower in the same eager mode: for each machine, the least one
+    that overtakes it."""
+    told: dict[int, str] = {}
+    for mode in EAGER:
+        for index, text in _inversions(machines, mode):
+            told.setdefault(index, text)
+    return [told[index] for index in sorted(told)]
+
+
+def _inversions(machines: Sequence[Machine], mode: ModeName) -> Iterator[tuple[int, str]]:
+    """The places in `machines` of those that are overtaken in `mode`, each with its sentence."""
+    rows = [(index, m, m.spec_bytes_per_s, m.rate(mode)) for index, m in enumerate(machines)]
+    known = [
+        (index, m, spec, speed) for index, m, spec, speed in rows if spec is not None and speed is not None
+    ]
+    for index, machine, spec, speed in known:
         ahead = [
             (other_spec, other_speed, other)
-            for other, other_spec, other_speed in known
+            for _, other, other_spec, other_speed in known
             if other_spec < spec and other_speed > speed and not other.workload.differences(machine.workload)
         ]
         if not ahead:
             continue
         other_spec, other_speed, other = min(ahead, key=lambda entry: entry[:2])
-        ours, theirs = machine.mbu_spec or 0.0, other.mbu_spec or 0.0
-        found.append(
+        ours, theirs = machine.mbu_at(speed) or 0.0, other.mbu_at(other_speed) or 0.0
+        rates = f"{mode}: {rate(speed)} against {rate(other_speed)} tok/s"
+        yield (
+            index,
             f"{machine.gpu} has {times(spec / other_spec)} the bandwidth of {other.gpu} and decodes eagerly "
-            f"at {times(speed / other_speed)} its rate ({rate(speed)} against {rate(other_speed)} tok/s). "
+            f"at {times(speed / other_speed)} its rate ({rates}). "
             f"Bandwidth does not limit it: it uses {tenths(ours)} of its own, the other {tenths(theirs)}. "
-            f"{_why(machine)}"
+            f"{_why(machine)}",
         )
-    return found
 
 
 def _why(machine: Machine) -> str:

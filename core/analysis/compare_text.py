@@ -4,23 +4,23 @@ from collections.abc import Callable, Sequence
 
 from core.analysis.compare import (
     Difference,
+    difference_words,
     differences,
     inversions,
     limit_reason,
     limit_words,
-    ratio_words,
 )
 from core.analysis.machines import Machine
 from core.analysis.scatter import LINE_MARK, Point, scatter
 from core.analysis.table import NARROW, paragraph, table
-from core.analysis.words import percent, rate, tenths, us
+from core.analysis.words import US, percent, rate, tenths, us
 
 NA = "n/a"
 CONTENDED = "!"
 NAME_WIDTHS = (40, 24, 18, 14, 11, 8)
 """Longest name of a GPU or CPU, tried in turn; what is cut ends in a tilde."""
 
-HEAD_ABOVE = ["", "", "host", "GB/s", "GB/s", "eager", "graph", "", "GPU", "us per", ""]
+HEAD_ABOVE = ["", "", "host", "GB/s", "GB/s", "eager", "graph", "", "GPU", f"{US} per", ""]
 HEAD = ["", "GPU", "CPU", "spec", "copy", "tok/s", "tok/s", "MBU", "idle", "launch", "limit"]
 SAME_SIZE = 0.01
 """Publications round the size of a model."""
@@ -105,9 +105,14 @@ def _sources(machines: Sequence[Machine], width: int) -> list[str]:
         if machine.contended:
             lines += paragraph(f"{CONTENDED}  row {number} CONTENDED: {machine.contended}", width)
     static = [str(n) for n, m in enumerate(machines, 1) if m.eager_mode == "eager-static"]
-    lines += paragraph("MBU: at the eager rate; GPU idle and us per launch: with the static cache", width)
+    middle = "median token (published: mean)" if any(m.source for m in machines) else "median token"
+    lines += paragraph(
+        f"tok/s: of the mean token, median over runs; MBU: at the eager rate; GPU idle and {US} per "
+        f"launch: of the {middle} with the static cache",
+        width,
+    )
     if static:
-        lines += paragraph(f"eager: with the static cache in row {', '.join(static)}", width)
+        lines += paragraph(f"eager: the mode eager-static in row {', '.join(static)}", width)
     if any(not m.limit[1] and m.limit[0] != "unknown" for m in machines):
         lines += paragraph("limit: with a question mark inferred from the bandwidth in use alone", width)
     return lines
@@ -116,16 +121,13 @@ def _sources(machines: Sequence[Machine], width: int) -> list[str]:
 def _differences(found: Sequence[Difference], width: int) -> list[str]:
     if not found:
         return []
-    lines = ["", f"against 1 ({found[0].reference.gpu}), by runs:"]
+    head = f"against 1 ({found[0].reference.gpu}), tok/s in the same mode, by runs:"
+    lines = ["", *paragraph(head, width)]
     for number, difference in enumerate(found, 2):
         if difference.unlike:
             text = f"NOT COMPARED, another workload: {'; '.join(difference.unlike)}"
         else:
-            parts = [
-                f"{name} {ratio_words(ratio) if ratio is not None else NA}"
-                for name, ratio in (("eager", difference.eager), ("graph", difference.graph))
-            ]
-            text = ", ".join(parts)
+            text = difference_words(difference)
         if difference.unstated:
             text += f" (not stated, may differ: {', '.join(difference.unstated)})"
         disturbed = [n for n, m in ((1, difference.reference), (number, difference.machine)) if m.contended]
@@ -141,8 +143,11 @@ def _differences(found: Sequence[Difference], width: int) -> list[str]:
 
 def _plot(machines: Sequence[Machine], width: int) -> list[str]:
     drawn = [Point(x, y, mark) for x, y, mark in points(machines)]
+    absent = [str(n) for n, machine in enumerate(machines, 1) if machine.spec_bytes_per_s is None]
+    left_out = f"not in the plot, for want of a specified bandwidth: row {', '.join(absent)}"
+    note = paragraph(left_out, width) if absent else []
     if not drawn:
-        return []
+        return ["", *note] if note else []
     slope = ceiling_slope(machines)
     lines = scatter(drawn, x_label="GB/s specified", y_label="tok/s", slope=slope, width=min(width, NARROW))
     marks = "digits: eager decode of that row"
@@ -150,7 +155,7 @@ def _plot(machines: Sequence[Machine], width: int) -> list[str]:
         marks += "; letters: graphs (a is row 1)"
     if slope is not None:
         marks += f"; {LINE_MARK * 3} all bandwidth streaming weights"
-    return ["", *lines, *paragraph(marks, width)]
+    return ["", *lines, *paragraph(marks, width), *note]
 
 
 def _gigabytes(bytes_per_s: float | None) -> str:

@@ -25,6 +25,9 @@ HOST_MBU = 0.30
 GPU_MBU = 0.60
 """Well-tuned decoders reach 70 to 80 %: from 60 % on, bandwidth is the main cost."""
 
+COMPARED: tuple[ModeName, ...] = (*EAGER, REPLAYED)
+"""The modes that are compared between machines, each with itself alone."""
+
 Limit = Literal["host", "GPU", "both", "unknown"]
 
 
@@ -54,11 +57,13 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """One row. Rates are tok/s of single runs (published: often one figure alone).
+    """One row.
 
     Attributes:
         source: who published the figures; "" for a measurement.
-        eager: the fastest eager mode's rates, `eager_mode` its name.
+        rates: tok/s of single runs (published: often one figure alone) by mode, of the eager modes
+            and graph, as far as they are known.
+        eager_mode: the eager mode that stands for them in the table: the fastest one measured.
         idle_share: of eager-static's token, from its profile.
         contended: what was seen of others who used the machine meanwhile; "" for nothing, and
             for publications, which do not say.
@@ -73,28 +78,36 @@ class Machine:
     software: str
     spec_bytes_per_s: float | None
     copy_bytes_per_s: float | None
-    eager: tuple[float, ...] = ()
+    rates: Mapping[ModeName, tuple[float, ...]] = field(default_factory=dict)
     eager_mode: ModeName | None = None
-    graph: tuple[float, ...] = ()
     idle_share: float | None = None
     dispatch_per_kernel_ns: float | None = None
     contended: str = ""
     missing: Mapping[str, str] = field(default_factory=dict)
 
+    def rate(self, mode: ModeName) -> float | None:
+        """tok/s in `mode`."""
+        runs = self.rates.get(mode)
+        return median(runs) if runs else None
+
     @property
     def eager_rate(self) -> float | None:
-        return median(self.eager) if self.eager else None
+        return self.rate(self.eager_mode) if self.eager_mode is not None else None
 
     @property
     def graph_rate(self) -> float | None:
-        return median(self.graph) if self.graph else None
+        return self.rate(REPLAYED)
 
     @property
     def mbu_spec(self) -> float | None:
         """Share of the specified bandwidth that the weights took at the eager rate."""
-        if self.eager_rate is None or not self.spec_bytes_per_s:
+        return self.mbu_at(self.eager_rate)
+
+    def mbu_at(self, tok_per_s: float | None) -> float | None:
+        """Share of the specified bandwidth that the weights take at this rate."""
+        if tok_per_s is None or not self.spec_bytes_per_s:
             return None
-        return mbu(self.weight_bytes, self.eager_rate / self.workload.batch, self.spec_bytes_per_s)
+        return mbu(self.weight_bytes, tok_per_s / self.workload.batch, self.spec_bytes_per_s)
 
     @property
     def limit(self) -> tuple[Limit, bool]:
@@ -124,6 +137,7 @@ def _measured(name: str, result: BenchResult) -> Machine:
         default=None,
     )
     static, graph = _arm(arms, BASELINE), _arm(arms, REPLAYED)
+    of_modes = {mode: _rates(result, _arm(arms, mode)) for mode in COMPARED}
     spec = specified_bandwidth(result.spec_bandwidth, result.gpu)[0] if engine.device != "cpu" else None
     idle_share = None
     if static is not None and static.idle_ns is not None and static.median_ns:
@@ -149,9 +163,8 @@ def _measured(name: str, result: BenchResult) -> Machine:
         software=f"torch {engine.torch}, transformers {engine.transformers}",
         spec_bytes_per_s=spec,
         copy_bytes_per_s=result.bandwidth.copy_bytes_per_s if result.bandwidth is not None else None,
-        eager=_rates(result, eager),
+        rates={mode: runs for mode, runs in of_modes.items() if runs},
         eager_mode=eager.mode if eager is not None else None,
-        graph=_rates(result, graph),
         idle_share=idle_share,
         dispatch_per_kernel_ns=static.dispatch_per_kernel_ns if static is not None else None,
         contended=contention(contended(result)),
@@ -160,10 +173,7 @@ def _measured(name: str, result: BenchResult) -> Machine:
 
 
 def _published(name: str, figures: PublishedFigures) -> Machine:
-    def rates(mode: ModeName) -> tuple[float, ...]:
-        found = figures.modes.get(mode)
-        return (found.runs_tok_per_s or (found.tok_per_s,)) if found is not None else ()
-
+    modes = {mode: found for mode, found in figures.modes.items() if mode in COMPARED}
     eager_mode: ModeName = "eager" if "eager" in figures.modes else BASELINE
     static = figures.modes.get(BASELINE)
     idle_share = None
@@ -190,9 +200,8 @@ def _published(name: str, figures: PublishedFigures) -> Machine:
         ),
         spec_bytes_per_s=figures.spec_bytes_per_s,
         copy_bytes_per_s=figures.copy_bytes_per_s,
-        eager=rates(eager_mode),
+        rates={mode: found.runs_tok_per_s or (found.tok_per_s,) for mode, found in modes.items()},
         eager_mode=eager_mode,
-        graph=rates(REPLAYED),
         idle_share=idle_share,
         missing={"graph": "not published", "eager": "not published"},
     )

@@ -5,8 +5,10 @@ say which row of the table it is, and the plot must survive ASCII and pasting.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+from core.analysis.table import paragraph
 
 LINE_MARK = "."
 
@@ -52,8 +54,8 @@ def scatter(
 ) -> list[str]:
     """The plot, zero-based on both axes, in lines of at most `width` characters.
 
-    `slope` draws the line y = slope * x. Points that share a cell show the later mark, except
-    that a point always covers a line.
+    `slope` draws the line y = slope * x. Points that share a cell show the later mark, which
+    lines below the plot say, and a point always covers a line.
     """
     x_axis = Axis.reaching(max((point.x for point in points), default=1.0))
     y_axis = Axis.reaching(max((point.y for point in points), default=1.0))
@@ -65,15 +67,28 @@ def scatter(
             row = _cell(slope * column / (columns - 1) * x_axis.top, y_axis.top, height)
             if row < height:
                 cells[row][column] = LINE_MARK
+    sharing: dict[tuple[int, int], list[str]] = {}
     for point in points:
-        column = _cell(point.x, x_axis.top, columns)
-        cells[_cell(point.y, y_axis.top, height)][column] = point.mark
+        row, column = _cell(point.y, y_axis.top, height), _cell(point.x, x_axis.top, columns)
+        cells[row][column] = point.mark
+        sharing.setdefault((row, column), []).append(point.mark)
     labels = {_cell(tick, y_axis.top, height): _tick(tick) for tick in y_axis.ticks}
     body = [
         f"{labels.get(row, ''):>{margin - 1}} |{''.join(cells[row])}".rstrip()
         for row in reversed(range(height))
     ]
-    return [y_label, *body, " " * margin + "+" + "-" * columns, _x_ticks(x_axis, margin, columns, x_label)]
+    axis = [" " * margin + "+" + "-" * columns, _x_ticks(x_axis, margin, columns, x_label)]
+    return [y_label, *body, *axis, *_same_place(sharing.values(), width)]
+
+
+def _same_place(marks: Iterable[Sequence[str]], width: int) -> list[str]:
+    """Which points cover others: ``a, b: at the same place, where only b shows``."""
+    lines: list[str] = []
+    for found in marks:
+        if len(found) > 1:
+            text = f"{', '.join(found)}: at the same place, where only {found[-1]} shows"
+            lines += paragraph(text, width)
+    return lines
 
 
 def _cell(value: float, top: float, cells: int) -> int:

@@ -24,6 +24,7 @@ class ArmSummary:
 
     Attributes:
         tok_per_s: batch x tokens over their wall time, median over runs.
+        mean_ns: the token time that this rate stands for, which is a mean: of the run in the middle.
         beyond_bound_ns: median token time minus the weight-stream bound.
         run_medians_ns: median token time of each counted run, by its turn.
         prefills_ns: prefill of each counted run, by its turn.
@@ -36,6 +37,7 @@ class ArmSummary:
     runs: int
     tokens: int
     tok_per_s: float | None = None
+    mean_ns: int | None = None
     median_ns: int | None = None
     p95_ns: int | None = None
     p99_ns: int | None = None
@@ -137,6 +139,7 @@ def _summary(result: BenchResult, arm: Arm) -> ArmSummary:
         runs=len(runs),
         tokens=len(walls),
         tok_per_s=tok_per_s,
+        mean_ns=round(result.engine.batch * 1e9 / tok_per_s),
         median_ns=wall_ns,
         p95_ns=round(quantile(walls, 0.95)),
         p99_ns=round(quantile(walls, 0.99)),

@@ -126,7 +126,8 @@ def _headline(
         return _from_profile(baseline, late)
     works = ""
     if baseline.split is not None:
-        works = f"the GPU works {ms(baseline.split.busy_ns)} of each {ms(baseline.median_ns)} ms token; "
+        of = f"{ms(baseline.split.busy_ns)} of the median token's {ms(baseline.median_ns)} ms"
+        works = f"the GPU works {of}; "
     what = f"{works}the same kernels replayed from a graph make it {ms(graph.median_ns or 0)} ms"
     if replay.ratio.difference == "too few runs":
         return "not significant", (
@@ -157,7 +158,7 @@ def _from_profile(baseline: ArmSummary, late: float | None) -> tuple[Kind | None
     kind = _kind(late)
     return kind, (
         f"{kind.capitalize()} by the profile alone, without a graph run to confirm it: the GPU works "
-        f"{ms(baseline.split.busy_ns)} of each {ms(baseline.median_ns or 0)} ms token and waits "
+        f"{ms(baseline.split.busy_ns)} of the median token's {ms(baseline.median_ns or 0)} ms and waits "
         f"{ms(baseline.late_ns or 0)} ms for the host."
     )
 

@@ -2,6 +2,10 @@
 
 from core.analysis.stats import Ratio
 
+US = "us"
+"""The unit in all text of the verbs without a screen, which is ASCII on every terminal and in every
+file, so that it can be searched and pasted anywhere. The screen and the HTML page write µs."""
+
 
 def ms(ns: float) -> str:
     """Milliseconds with three significant digits, without the unit: ``0.72``, ``4.18``, ``22.9``."""

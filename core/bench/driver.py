@@ -86,6 +86,8 @@ class Driver:
         stopped: polled while waiting; True ends the wait with `InterruptedBenchError`.
         on_stage: called with every stage that the engine announces.
         clock, pause: monotonic nanoseconds, and how to wait some seconds.
+
+    `token_ns` is about what a token takes in each mode, as last seen, for estimates only.
     """
 
     def __init__(
@@ -118,6 +120,7 @@ class Driver:
         self.bandwidth: Bandwidth | None = None
         self.dropped = 0
         self.notices: list[str] = []
+        self.token_ns: dict[ModeName, int] = {}
         self.round: Round | None = None
         self._show: Callable[[Snapshot], None] | None = None
         self._show_next_ns = 0
@@ -262,6 +265,9 @@ class Driver:
                 self.dropped = event.events
             case Notice():
                 self.notices.append(event.text)
+            case TokenBatch(tokens=tokens) if tokens:
+                # The quickest: the first ones after a change of mode can take many times as long.
+                self.token_ns[event.mode] = min(token.wall_ns for token in tokens)
             case EngineStage():
                 self._on_stage(event)
             case _:

@@ -15,19 +15,23 @@ from pathlib import Path
 
 import msgspec
 
+from core.analysis.verdict import EAGER
 from core.bench.assemble import assemble_run
 from core.bench.driver import Driver, EngineEndedError, InterruptedBenchError, Round
 from core.bench.environment import finished, now_utc, placed, read_environment
 from core.bench.plan import ArmSpec, BenchPlan, Enough
 from core.bench.schema import Arm, BenchResult, Environment
 from core.events import DispatchProbe, EngineFailed, EngineReady, ModeRefused
-from core.modes import ModeName
+from core.modes import BASELINE, ModeName
+
+MOMENT_S = 2
+"""What is over sooner needs no estimate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a benchmark is: `done` of `total` runs (None where time ends it, not a count).
-    `left_ns` is None until each arm's duration is known."""
+    """How far a benchmark is: `done` of `total` runs (None where time ends it, not a count, and
+    until it is known which modes can run). `left_ns` is None until each arm's duration is known."""
 
     text: str
     done: int
@@ -93,6 +97,7 @@ class Bench:
         self._probe: DispatchProbe | None = None
         self._current: _ArmState | None = None
         self._started_ns = 0
+        self._compared = self._prepared = False
         self._done = 0
         self._turn = 0
 
@@ -106,10 +111,12 @@ class Bench:
             self._say("starting the engine")
             self._ready = self._driver.start()
             self._prepare()
+            self._prepared = True
             self._take_turns()
             self._profile()
             if self._plan.probe:
-                self._say("probing dispatch")
+                if not self._on_cpu:
+                    self._say("probing dispatch")
                 self._probe = self._driver.probe()
         except InterruptedBenchError:
             interrupted, reason = True, "interrupted"
@@ -143,12 +150,25 @@ class Bench:
     def _verify(self, state: _ArmState) -> Arm:
         if not self._plan.verify:
             return msgspec.structs.replace(state.arm, verify_reason="not asked for")
-        self._say(f"comparing the tokens of {state.spec.label}")
+        self._say(f"comparing the tokens of {state.spec.label}{self._duration(state.spec.mode)}")
         answer = self._driver.verify(state.spec.mode)
+        self._compared = True
         if isinstance(answer, ModeRefused):
             reason = f"{answer.mode}: {answer.reason}"
             return msgspec.structs.replace(state.arm, verify_reason=reason)
         return msgspec.structs.replace(state.arm, verified=answer)
+
+    def _duration(self, mode: ModeName) -> str:
+        """About how long it takes to compare the tokens of `mode`; "" for a moment, and where no
+        token was seen yet. Two rounds of the baseline come first, once; then one of `mode`."""
+        baseline_ns = self._driver.token_ns.get(BASELINE)
+        if baseline_ns is None or self._ready is None:
+            return ""
+        token_ns = 0 if self._compared else 2 * baseline_ns
+        if mode != BASELINE:
+            token_ns += self._driver.token_ns.get(mode, baseline_ns if mode in EAGER else 0)
+        seconds = round(self._ready.new_tokens * token_ns / 1e9)
+        return f", about {seconds} s" if seconds >= MOMENT_S else ""
 
     def _take_turns(self) -> None:
         able = [state for state in self._states if state.arm.refused is None]
@@ -177,16 +197,21 @@ class Bench:
         for state in self._states:
             if state.arm.refused is not None:
                 continue
-            self._say(f"profiling {state.spec.label}")
+            # The CPU's engine only says why it has neither windows nor a probe, which takes no time.
+            if not self._on_cpu:
+                self._say(f"profiling {state.spec.label}")
             self._driver.enter(state.spec.mode)
             windows = tuple(self._driver.profile(self._plan.windows))
             state.arm = msgspec.structs.replace(state.arm, windows=windows)
 
     @property
+    def _on_cpu(self) -> bool:
+        return self._ready is not None and self._ready.device == "cpu"
+
+    @property
     def _enough(self) -> Enough:
         """What ends the turns, time aside."""
-        on_cpu = self._ready is not None and self._ready.device == "cpu"
-        return self._plan.on_cpu if on_cpu and self._plan.on_cpu else Enough(self._plan.runs, 0.0)
+        return self._plan.on_cpu if self._on_cpu and self._plan.on_cpu else Enough(self._plan.runs, 0.0)
 
     def _has_enough(self, able: Sequence[_ArmState], runs: int) -> bool:
         return runs >= self._enough.runs and _counted_ns(able) >= self._enough.seconds * 1e9
@@ -209,7 +234,7 @@ class Bench:
         if left is not None and self._plan.seconds is not None:
             until = self._started_ns + round(self._plan.seconds * 1e9)
             left = min(left, max(until - self._driver.clock(), 0))
-        total = turns * len(able) if self._plan.seconds is None else None
+        total = turns * len(able) if self._prepared and self._plan.seconds is None else None
         self._report(Progress(text, self._done, total, left))
 
     # --- the result ---------------------------------------------------------------

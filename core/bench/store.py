@@ -21,6 +21,9 @@ BENCH = "idlegap-bench"
 CHECK = "idlegap-check"
 PUBLISHED = "idlegap-published"
 
+Result = BenchResult | CheckResult | PublishedFigures
+"""Whatever can be compared."""
+
 T = TypeVar("T")
 
 
@@ -71,11 +74,25 @@ def read(path: Path) -> BenchResult | PublishedFigures:
         ResultError: the file is missing, empty, cut short, edited, from a newer version or
             no result at all.
     """
+    return benchmark(read_whole(path))
+
+
+def read_whole(path: Path) -> Result:
+    """What `path` holds: of a check its card too, as it was judged then.
+
+    Raises:
+        ResultError: see `read`.
+    """
     try:
         data = path.read_bytes()
     except OSError as error:
         raise ResultError(f"{path}: cannot be read: {error.strerror}") from error
-    return decode(data, str(path))
+    return _decode(data, str(path))
+
+
+def benchmark(result: Result) -> BenchResult | PublishedFigures:
+    """The benchmark that `result` is, or was read from."""
+    return result.bench if isinstance(result, CheckResult) else result
 
 
 def decode(data: bytes, name: str) -> BenchResult | PublishedFigures:
@@ -84,6 +101,10 @@ def decode(data: bytes, name: str) -> BenchResult | PublishedFigures:
     Raises:
         ResultError: see `read`.
     """
+    return benchmark(_decode(data, name))
+
+
+def _decode(data: bytes, name: str) -> Result:
     if not data.strip():
         raise ResultError(f"{name}: the file is empty")
     head = _parse(data, Head, name)
@@ -105,17 +126,17 @@ def _bench(envelope: Envelope, name: str) -> BenchResult:
     return result
 
 
-def _check(envelope: Envelope, name: str) -> BenchResult:
+def _check(envelope: Envelope, name: str) -> CheckResult:
     result = _parse(bytes(envelope.result), CheckResult, name)
     _verify(envelope, name)
-    return result.bench
+    return result
 
 
 def _published(envelope: Envelope, name: str) -> PublishedFigures:
     return _parse(bytes(envelope.result), PublishedFigures, name)
 
 
-_READERS: dict[str, Callable[[Envelope, str], BenchResult | PublishedFigures]] = {
+_READERS: dict[str, Callable[[Envelope, str], Result]] = {
     BENCH: _bench,
     CHECK: _check,
     PUBLISHED: _published,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from core.analysis.words import bandwidth, gigabytes, us
+from core.analysis.words import US, bandwidth, gigabytes, us
 from core.doctor.inquiry import COMPILER, CUDA, EngineAnswer, SensorReadings, Software
 from core.doctor.remedies import remedy
 from core.events import CgroupSample, CpuSample, GpuInfo, GpuSample
@@ -77,7 +77,7 @@ GPU_FIELDS: Mapping[str, str] = {
 
 _UNITS = {
     "_pct": " %",
-    "_us": " us",
+    "_us": f" {US}",
     "_mhz": " MHz",
     "_mw": " mW",
     "_c": " C",
@@ -170,7 +170,7 @@ def _engine(engine: EngineAnswer | None) -> Iterator[Finding]:
         yield _absent("device busy and idle gaps", window.reason if window is not None else engine.reason)
     probe = engine.probe
     if probe is not None and probe.launch_ns is not None:
-        yield _found("cost of a launch", f"{us(probe.launch_ns)} us")
+        yield _found("cost of a launch", f"{us(probe.launch_ns)} {US}")
     else:
         reason = probe.missing.get("launch_ns", "") if probe is not None else engine.reason
         yield _absent("cost of a launch", reason or "not measured")

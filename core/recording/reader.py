@@ -121,7 +121,7 @@ class RecordingReader:
     def _read_header(self) -> Header:
         line = self._next_line()
         if line is None and not self._numbers.rest:
-            raise RecordingError(self.path, "empty")
+            raise RecordingError(self.path, "the file is empty")
         return decode_header(line if line is not None else self._numbers.rest, self.path)
 
     def _next_line(self) -> bytes | None:

@@ -105,7 +105,9 @@ def test_every_setting_has_an_option() -> None:
         ("bench --record-max little", ["--record-max little", "500M"]),
         ("check --record-max 100K", ["--record-max 100K", "262,144"]),
         ("check --metrics 9464", ["--metrics"]),
-        ("--colour", ["--colour"]),
+        ("--colour", ["--colour", "(see idlegap live --help)"]),
+        ("live --colour red", ["--colour red", "(see idlegap live --help)"]),
+        ("compare a.json --colour", ["--colour", "(see idlegap compare --help)"]),
     ],
 )
 def test_what_cannot_work_is_one_clear_line(

@@ -10,8 +10,9 @@ class UsageError(Exception):
     """The request cannot work; the message names what is wrong and says what would."""
 
 
-def check_terminal(environment: Mapping[str, str] | None = None) -> None:
-    """A screen needs a terminal to read keys from and one to draw on.
+def check_terminal(instead: str, environment: Mapping[str, str] | None = None) -> None:
+    """A screen needs a terminal to read keys from and one to draw on; `instead` is what does
+    without.
 
     Raises:
         UsageError: where there is none.
@@ -20,7 +21,7 @@ def check_terminal(environment: Mapping[str, str] | None = None) -> None:
         if not os.isatty(fd):
             raise UsageError(
                 f"{stream} is not a terminal, and the live screen needs one; over ssh, add the "
-                "option -t; idlegap bench works without one"
+                f"option -t; {PROGRAM} {instead} works without one"
             )
     if (os.environ if environment is None else environment).get("TERM", "") in ("", "dumb"):
         raise UsageError(

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
 HELP = "say within a minute whether this machine is any good for decoding"
 
+EXIT_CODES = (
+    "Exit code: 0 this machine is good, 1 it is not, 3 there is no GPU here to judge (or none that can be "
+    "used), 2 the request cannot work, 4 the engine failed."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class CheckOptions:
@@ -31,6 +36,7 @@ class CheckOptions:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `check`."""
+    parser.epilog = EXIT_CODES
     add_machine(parser)
     how = parser.add_argument_group("how to measure")
     how.add_argument("--seconds", type=float, metavar="S", help="how long it may take, roughly (default 60)")

@@ -1,4 +1,4 @@
-"""The verb `compare`: results side by side."""
+"""The verb `compare`: results side by side, or one of them as it was printed first."""
 
 import argparse
 import sys
@@ -10,9 +10,9 @@ from tui.verbs.base import PROGRAM, UsageError
 from tui.verbs.output import emit, target_file, text_width
 
 if TYPE_CHECKING:
-    from core.bench.schema import BenchResult, PublishedFigures
+    from core.bench.store import Result
 
-HELP = "put results of bench and check into one table over machines"
+HELP = "put results of bench and check into one table over machines, or print one of them again"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         type=Path,
         metavar="RESULT.json",
-        help="what bench or check has written; all are compared with the first",
+        help="what bench or check has written; all are compared with the first; one alone is printed again",
     )
     parser.add_argument(
         "--svg", metavar="FILE", help="draw decode rate over bandwidth (needs the extra 'report')"
@@ -39,15 +39,17 @@ def run(arguments: argparse.Namespace) -> int:
     from core.analysis.compare_text import compare_text
     from core.analysis.machines import machine
     from core.bench.plot import write_svg
-    from core.bench.store import ResultError
+    from core.bench.store import ResultError, benchmark
 
     found, errors = _read(arguments.results)
     if errors:
         for error in errors:
             print(f"{PROGRAM}: {error}", file=sys.stderr)
         return ExitCode.USAGE
-    machines = [machine(str(path), result) for path, result in found]
-    text = compare_text(machines, text_width()) + _files(found)
+    machines = [machine(str(path), benchmark(result)) for path, result in found]
+    text = _own_text(found[0][1]) if len(found) == 1 else None
+    if text is None:
+        text = compare_text(machines, text_width()) + _files(found)
     emit(text.encode(sys.stdout.encoding, "replace"))
     if svg is not None:
         try:
@@ -59,23 +61,38 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _read(
     paths: "list[Path]",
-) -> "tuple[list[tuple[Path, BenchResult | PublishedFigures]], list[str]]":
+) -> "tuple[list[tuple[Path, Result]], list[str]]":
     """The results, and one line for each file that holds none."""
-    from core.bench.store import ResultError, read
+    from core.bench.store import ResultError, read_whole
 
     found, errors = [], []
     for path in paths:
         try:
-            found.append((path, read(path)))
+            found.append((path, read_whole(path)))
         except ResultError as error:
             errors.append(str(error))
     return found, errors
 
 
-def _files(found: "list[tuple[Path, BenchResult | PublishedFigures]]") -> str:
+def _own_text(result: "Result") -> str | None:
+    """What `bench` or `check` prints of it, computed anew from its samples; None for figures of a
+    publication, which have no text of their own."""
+    from core.analysis.bench_text import bench_text
+    from core.bench.check import CheckResult, check_text, judge
+    from core.bench.schema import BenchResult
+
+    if isinstance(result, CheckResult):
+        return check_text(judge(result.bench))
+    return bench_text(result, text_width()) if isinstance(result, BenchResult) else None
+
+
+def _files(found: "list[tuple[Path, Result]]") -> str:
     """Which row is which file, when it was measured, and whether it was to the end."""
+    from core.bench.store import benchmark
+
     lines = ["", "files:"]
-    for number, (path, result) in enumerate(found, 1):
+    for number, (path, whole) in enumerate(found, 1):
+        result = benchmark(whole)
         when = getattr(result, "created", "published figures")
         reason = getattr(result, "reason", "")
         lines.append(f"{number:>2}  {path}: {when}{f', INCOMPLETE ({reason})' if reason else ''}")

@@ -87,7 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
         UsageError: for options that cannot work, or without a terminal.
     """
     options = options_from(arguments)
-    check_terminal()
+    check_terminal(instead="bench")
     from tui.live_app import LiveApp
     from tui.screen_run import run_screen
 

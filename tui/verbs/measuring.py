@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from core.bench.driver import Driver
 from core.bench.plan import BenchPlan, engine_settings
 from core.bench.runner import Bench, BenchOutcome
-from core.events import AnyEvent, EngineFailed, EngineStage, Notice, SensorEvent
+from core.events import AnyEvent, EngineFailed, EngineReady, EngineStage, Notice, SensorEvent
 from core.link import EngineProcess
 from core.recording import Recorder, RecordingError
 from core.sensors.sampler import Sampler
@@ -96,12 +96,21 @@ def _measure(
     show: Callable[[Snapshot], None] | None,
 ) -> BenchOutcome:
     with progress_on() as shown:
+        on_cpu = False
 
         def listen(event: AnyEvent) -> None:
+            nonlocal on_cpu
             if isinstance(event, Notice):
                 shown.say(event.text)
+            elif isinstance(event, EngineReady):
+                on_cpu = event.device == "cpu"
 
-        driver = connect(engine_settings(settings), [listen, *listeners], stop, shown.stage)
+        def tell(stage: EngineStage) -> None:
+            # Without a GPU the engine passes through this stage too, and measures nothing.
+            if not (on_cpu and stage.stage == "bandwidth"):
+                shown.stage(stage)
+
+        driver = connect(engine_settings(settings), [listen, *listeners], stop, tell)
         if show is not None:
             driver.watch(show)
         try:

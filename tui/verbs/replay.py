@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--speed {arguments.speed:g}: must be from {SPEEDS[0]:g} to {SPEEDS[-1]:g}")
     with recording_path(arguments.file) as path:
         replay = Replay(path, speed=arguments.speed)
-        check_terminal()
+        check_terminal(instead=f"report {arguments.file}")
         from tui.replay_app import ReplayApp
         from tui.screen_run import run_screen
 

@@ -5,7 +5,7 @@ import pytest
 from core.analysis.bench_table import FIGURES, narrow, wide
 from core.analysis.bench_text import bench_text
 from core.analysis.summary import summarise
-from core.bench.schema import Conditions, Environment
+from core.bench.schema import Arm, Conditions, Environment
 from core.modes import MODE_NAMES
 from core.settings import Wait
 from tests.core.bench.fake_engine import READY, replace_struct
@@ -36,8 +36,24 @@ def test_both_forms_hold_every_figure_of_every_mode() -> None:
                 assert shown in text
 
 
+def test_rate_and_mean_belong_together_and_the_median_is_called_one() -> None:
+    """Nine tokens of 10 ms and one of 110: the mean is 20 ms, or 50 tok/s, and the median 10."""
+    skewed = arm("eager-static", runs=tuple(run(turn, columns([10.0] * 9 + [110.0])) for turn in range(4)))
+    text = bench_text(bench(skewed))
+    rows = {line[:20].strip(): line[20:].strip() for line in text.splitlines()}
+    assert (rows["tokens/s, mean"], rows["ms/token, mean"], rows["median"]) == ("50.0", "20.0", "10.0")
+    assert "MBU is of that rate; dispatch, gaps," in " ".join(text.split())
+    heads = list(zip(*(figure.heading for figure in FIGURES[:3]), strict=True))
+    assert heads == [("tok/s", "ms", "ms"), ("mean", "mean", "p50")]
+
+
+def test_the_mean_of_a_batch_is_that_of_its_steps() -> None:
+    (found,) = summarise(bench(arm("graph", [4.0] * 3), engine=replace_struct(READY, batch=4)))
+    assert (found.tok_per_s, found.mean_ns) == (1000.0, 4 * MS)
+
+
 def test_the_narrow_form_has_figures_down_and_the_wide_one_modes_down() -> None:
-    assert any(line.startswith("tokens/s") for line in bench_text(bench(*ALL), 80).splitlines())
+    assert any(line.startswith("tokens/s, mean") for line in bench_text(bench(*ALL), 80).splitlines())
     wide_lines = bench_text(bench(*ALL), 130).splitlines()
     assert [line.split()[0] for line in wide_lines if line.startswith(tuple(MODE_NAMES))][:6] == list(
         MODE_NAMES
@@ -65,6 +81,34 @@ def test_what_is_not_known_is_na_with_one_line_for_each_reason() -> None:
 def test_refused_modes_are_named_with_their_reason() -> None:
     text = bench_text(bench(arm("eager-static"), arm("graph", runs=(), refused="needs CUDA")))
     assert "graph  not run: needs CUDA" in text
+
+
+def speed_ups(*arms: Arm) -> list[str]:
+    lines = bench_text(bench(*arms)).splitlines()
+    start = next(n for n, line in enumerate(lines) if line.startswith("speed-up"))
+    return lines[start : lines.index("", start)]
+
+
+def test_both_speed_ups_stand_side_by_side_where_plain_eager_is_the_faster() -> None:
+    head, eager, graph, static = speed_ups(arm("eager"), arm("eager-static"), arm("graph"))
+    assert head.split("  ")[1:] == ["against eager-static", "against eager (fastest eager)"]
+    assert eager.split() == ["eager", "1.07x", "(1.07-1.07)", "-"]
+    assert graph.split() == ["graph", "5.31x", "(5.31-5.31)", "4.98x", "(4.98-4.98)"]
+    assert static.split() == ["eager-static", "-", "0.94x", "(0.94-0.94)"]
+
+
+@pytest.mark.parametrize("eager", [(), (arm("eager", [30.0] * 5),)])
+def test_one_column_says_all_where_the_baseline_is_the_fastest(eager: tuple[Arm, ...]) -> None:
+    head, *rows = speed_ups(*eager, arm("eager-static"), arm("graph"))
+    assert head == "speed-up, 95 % interval  against eager-static (fastest eager)"
+    assert [row.split()[0] for row in rows] == [*(["eager"] if eager else []), "graph"]
+    assert rows[-1].split() == ["graph", "5.31x", "(5.31-5.31)"]
+
+
+def test_without_the_baseline_there_is_no_empty_column_for_it() -> None:
+    head, row = speed_ups(arm("eager"), arm("graph"))
+    assert head == "speed-up, 95 % interval  against eager (fastest eager)"
+    assert row.split() == ["graph", "4.98x", "(4.98-4.98)"]
 
 
 def test_contention_stands_beside_the_headline() -> None:

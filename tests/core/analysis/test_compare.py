@@ -7,14 +7,21 @@ import msgspec
 import pytest
 
 from core.analysis.bench_text import bench_text
-from core.analysis.compare import differences, inversions, limit_reason, limit_words, ratio_words
+from core.analysis.compare import (
+    difference_words,
+    differences,
+    inversions,
+    limit_reason,
+    limit_words,
+    ratio_words,
+)
 from core.analysis.compare_text import ceiling_slope, compare_text, points
 from core.analysis.machines import Machine, machine
-from core.bench.schema import BenchResult, PublishedFigures
+from core.bench.schema import Arm, BenchResult, PublishedFigures
 from core.bench.store import read
 from core.events import Bandwidth
 from tests.core.bench.fake_engine import READY, replace_struct
-from tests.core.bench.results import HOST, MS, arm, bench, columns, run, window
+from tests.core.bench.results import GPU, HOST, MS, arm, bench, columns, run, window
 
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 ARTICLE = [
@@ -27,7 +34,7 @@ def measured(name: str = "here", **changes: object) -> Machine:
 
 
 def like_the_article() -> BenchResult:
-    return bench(engine=replace_struct(READY, new_tokens=255, cache_len=767))
+    return bench(arm("eager"), arm("graph"), engine=replace_struct(READY, new_tokens=255, cache_len=767))
 
 
 # --- the article's own figures ------------------------------------------------------
@@ -110,19 +117,56 @@ def test_equal_machines_show_no_significant_difference() -> None:
         [with_eager(22.4, 22.5, 22.3, 22.6, 22.4), with_eager(22.5, 22.4, 22.6, 22.3, 22.5)]
     )
     assert found.unlike == ()
-    assert found.eager is not None
-    assert ratio_words(found.eager).startswith("no significant difference")
+    assert ratio_words(found.ratios["eager-static"]).startswith("no significant difference")
 
 
 def test_a_faster_machine_is_told_with_its_interval() -> None:
     (found,) = differences(
         [with_eager(22.4, 22.5, 22.3, 22.6, 22.4), with_eager(11.2, 11.3, 11.2, 11.1, 11.2)]
     )
-    assert found.eager is not None
-    assert found.eager.value == pytest.approx(2.0, rel=0.01)
-    assert ratio_words(found.eager).startswith("2.00x (1.9")
-    assert found.graph is not None
-    assert found.graph.value == pytest.approx(1.0)
+    eager = found.ratios["eager-static"]
+    assert eager.value == pytest.approx(2.0, rel=0.01)
+    assert ratio_words(eager).startswith("2.00x (1.9")
+    assert found.ratios["graph"].value == pytest.approx(1.0)
+
+
+def modes(*arms: Arm) -> Machine:
+    return machine("m", bench(*arms))
+
+
+def test_each_mode_is_compared_with_itself_alone_and_named() -> None:
+    """The first machine's fastest eager mode is the static one, the second's is the other."""
+    ours = modes(arm("eager", [24.0] * 5), arm("eager-static", [12.0] * 5), arm("graph", [4.0] * 5))
+    theirs = modes(arm("eager", [8.0] * 5), arm("eager-static", [24.0] * 5), arm("graph", [8.0] * 5))
+    assert (ours.eager_mode, theirs.eager_mode) == ("eager-static", "eager")
+    (found,) = differences([ours, theirs])
+    values = {mode: ratio.value for mode, ratio in found.ratios.items()}
+    assert values == pytest.approx({"eager": 3.0, "eager-static": 0.5, "graph": 0.5})
+    told = "eager 3.00x (3.00-3.00), eager-static 0.50x (0.50-0.50), graph 0.50x (0.50-0.50)"
+    assert difference_words(found) == told
+    assert told in " ".join(compare_text([ours, theirs], 160).split())
+
+
+def test_without_an_eager_mode_in_common_that_is_said_and_nothing_is_divided() -> None:
+    static, plain, none = modes(arm("eager-static")), modes(arm("eager")), modes(arm("graph"))
+    against_static, against_none = differences([static, plain, none])
+    assert against_static.ratios == {}
+    assert difference_words(against_static) == "no eager mode in common (eager, not eager-static), graph n/a"
+    assert difference_words(against_none).startswith("no eager mode in common (none, not eager-static)")
+
+
+def test_more_bandwidth_decodes_slower_only_if_it_does_so_in_the_same_mode() -> None:
+    """An H200's eager against a small card's eager-static says nothing; against its eager it does."""
+    small = msgspec.structs.replace(GPU, bus_width_bits=128)
+    card = replace_struct(READY, device_name="small card")
+    static = machine("s", bench(arm("eager-static", [2.0] * 5), gpu=small, engine=card))
+    both = machine(
+        "b", bench(arm("eager", [10.0] * 5), arm("eager-static", [2.0] * 5), gpu=small, engine=card)
+    )
+    h200 = modes(arm("eager", [20.0] * 5))
+    assert inversions([h200, static]) == []
+    (told,) = inversions([h200, both])
+    assert "decodes eagerly at 0.50x its rate (eager: 50.0 against 100.0 tok/s)" in told
 
 
 @pytest.mark.parametrize(
@@ -139,7 +183,7 @@ def test_a_faster_machine_is_told_with_its_interval() -> None:
 def test_another_workload_is_flagged_and_not_compared(changes: dict[str, object], told: str) -> None:
     other = measured(engine=replace_struct(READY, **changes))
     (found,) = differences([measured(), other])
-    assert (found.eager, found.graph) == (None, None)
+    assert found.ratios == {}
     assert found.unlike[0].startswith(told)
     assert f"NOT COMPARED, another workload: {told[:20]}" in compare_text([measured(), other])
 
@@ -148,11 +192,9 @@ def test_what_a_publication_leaves_open_is_flagged_and_compared_all_the_same() -
     (found,) = differences([machine("h", like_the_article()), ARTICLE[1]])
     assert found.unlike == ()
     assert found.unstated == ("cache len",)
-    assert found.eager is not None
-    assert found.eager.low is not None
+    assert found.ratios["eager"].low is not None
     (single,) = differences([machine("h", like_the_article()), ARTICLE[0]])
-    assert single.eager is not None
-    assert ratio_words(single.eager).endswith("(no interval: 1 run)")
+    assert ratio_words(single.ratios["eager"]).endswith("(no interval: 1 run)")
 
 
 # --- contention -----------------------------------------------------------------------
@@ -222,6 +264,17 @@ def test_machines_without_any_rate_are_listed_without_a_plot() -> None:
     text = compare_text([measured(arms=(arm("graph", runs=()),), gpu=None)])
     assert "GB/s specified" not in text
     assert "n/a" in text
+    assert text.endswith("\nnot in the plot, for want of a specified bandwidth: row 1\n")
+
+
+def test_no_row_leaves_the_plot_without_a_word() -> None:
+    here, cpu = measured(), measured(engine=replace_struct(READY, device="cpu", device_name="CPU"))
+    text = compare_text([here, cpu, here, cpu])
+    assert "\n1, 3: at the same place, where only 3 shows\n" in text
+    assert "\na, c: at the same place, where only c shows\n" in text
+    assert text.endswith("\nnot in the plot, for want of a specified bandwidth: row 2, 4\n")
+    assert "same place" not in compare_text(ARTICLE)
+    assert "not in the plot" not in compare_text(ARTICLE)
 
 
 def test_the_ceiling_is_drawn_for_one_model_only() -> None:
@@ -251,7 +304,7 @@ def test_figures_of_a_publication_without_eager_fall_back_to_the_static_one() ->
     static_only = {mode: found for mode, found in figures.modes.items() if mode != "eager"}
     found = machine("a", msgspec.structs.replace(figures, modes=static_only))
     assert found.eager_mode == "eager-static"
-    assert found.eager == (54.33,)
+    assert found.rates["eager-static"] == (54.33,)
 
 
 def test_a_copy_bandwidth_is_shown_where_it_was_measured() -> None:

@@ -1,5 +1,7 @@
 """The terminal's scatter plot."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -60,11 +62,18 @@ def test_any_points_fit_the_width_and_none_falls_out(
 ) -> None:
     lines = draw([Point(*point) for point in points], slope=slope, width=width)
     assert max(map(len, lines)) <= width
-    body = [line.partition("|")[2] for line in lines[1:-2]]
-    assert len(body) == 16
+    body = [line.partition("|")[2] for line in lines[1:17]]
     drawn = {mark for line in body for mark in line} - {" ", "."}
+    told = set(re.findall(r"\b([1-9a-c])(?=[,:])", " ".join(lines[19:])))
     assert drawn
-    assert drawn <= {mark for _, _, mark in points}
+    assert drawn | told == {mark for _, _, mark in points}
+
+
+def test_points_at_the_same_place_are_told_below_the_plot() -> None:
+    lines = draw([*ARTICLE, Point(448, 59.9, "4")])
+    assert lines[-1] == "2, 4: at the same place, where only 4 shows"
+    place(lines[:-1], "4")
+    assert not any("same place" in line for line in draw(ARTICLE))
 
 
 @given(st.floats(1e-3, 1e7))

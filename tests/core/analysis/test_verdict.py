@@ -34,7 +34,7 @@ def busy(mode: str, busy_ms: float, **changes: object) -> tuple[object, ...]:
 def test_a_gpu_that_waits_longer_than_it_works_is_dispatch_bound() -> None:
     found = judged(arm("eager-static", spread(22.4)), arm("graph", spread(4.22, seed=5)))
     assert found.kind == "dispatch-bound"
-    assert found.headline.startswith("Dispatch-bound: the GPU works 3.63 of each 22.")
+    assert found.headline.startswith("Dispatch-bound: the GPU works 3.63 of the median token's 22.")
     assert "5.3" in found.headline
 
 

@@ -122,6 +122,7 @@ class FakeEngine:
         modes = tuple(ModeStatus(name, refused.get(name)) for name in MODE_NAMES)
         self._say(EngineStage(self._pass(1), "importing"))
         self._say(replace_struct(self.ready, t_ns=self._pass(1), modes=modes))
+        self._say(EngineStage(self._pass(1), "bandwidth", "copying device memory"))
         missing = {} if self.copy_bytes_per_s else {"copy_bytes_per_s": "needs CUDA"}
         self._say(Bandwidth(self._pass(1), self.copy_bytes_per_s, None, missing=missing))
         for text in self.notices:

@@ -166,6 +166,24 @@ def test_what_was_not_read_is_neither_good_nor_bad(result: BenchResult, name: st
     assert reason in found.value
 
 
+def test_rate_and_mean_belong_together_and_the_median_is_called_one() -> None:
+    walls = [10.0] * 9 + [110.0]
+    runs = tuple(run(turn, columns(walls, delays_ms=[0.0] * 9 + [11.0])) for turn in range(4))
+    found = machine(arms=(arm("eager-static", runs=runs), arm("graph")))
+    assert line(found, "eager decode").value.startswith("median 10.0 ms, mean 20.0 ms: 50.0 tok/s, ")
+    assert "of the median token" in line(found, "GPU idle in eager").value
+    assert "in the median token" in line(found, "dispatch per kernel").value
+    assert "predicted ms, median token" in text_of(found)
+
+
+def test_the_slowest_wait_and_the_largest_share_need_not_be_the_same_token() -> None:
+    """A wait of 5 ms in a token of 100, and one of 4 ms in a token of 5."""
+    walls, delays = [100.0, 5.0] * 50, [5.0, 4.0] * 50
+    runs = tuple(run(turn, columns(walls, delays_ms=delays)) for turn in range(4))
+    found = line(machine(arms=(arm("eager-static", runs=runs),)), "waiting for a CPU")
+    assert found.value == "p99 5.00 ms a token; p99 of its share 80 %"
+
+
 def test_without_a_specification_bandwidth_is_only_told() -> None:
     found = line(machine(gpu=None), "memory bandwidth")
     assert found.grade == "info"
@@ -216,11 +234,11 @@ def test_every_card_fits_80_columns_and_begins_with_its_verdict(make: Callable[[
 
 def test_the_card_ends_with_the_levers_their_model_and_its_error() -> None:
     text = text_of(machine())
-    levers_at = text.index("predicted ms/token")
+    levers_at = text.index("predicted ms, median token")
     assert levers_at > text.index("CPU pressure")
     tail = " ".join(text[levers_at:].split())
     assert "model: token = max(host submission, device) + what was measured beside them" in tail
-    assert "error: graphs were measured at 4.22 ms; the prediction, from the eager run alone, is" in tail
+    assert "error: graphs were measured at a median of 4.22 ms; the prediction, from the eager run" in tail
     alone = " ".join(text_of(bench(arm("eager-static"))).split())
     assert "error: unknown, no graph was measured here" in alone
     assert "cannot be predicted, eager-static was not measured" in text_of(bench(arm("graph")))

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import pytest
 
+from core.analysis.verdict import EAGER
 from core.bench.assemble import LEAD_IN
 from core.bench.plan import ArmSpec, BenchPlan, Enough, arms_for, engine_settings
 from core.bench.runner import Bench, BenchOutcome, Progress
@@ -107,6 +108,7 @@ def test_progress_counts_runs_and_tells_the_time_left_once_every_mode_has_run() 
     take(FakeEngine(), BenchPlan(THREE, runs=2), report=said.append)
     assert [progress.done for progress in said] == sorted(progress.done for progress in said)
     assert said[-1].total == 9
+    assert said[-1].left_ns is None
     assert said[0].left_ns is None
     left = [progress.left_ns for progress in said if progress.left_ns is not None]
     assert left
@@ -115,6 +117,29 @@ def test_progress_counts_runs_and_tells_the_time_left_once_every_mode_has_run() 
     assert texts[0] == "starting the engine"
     assert "graph, run 2 of 2" in texts
     assert "comparing the tokens of eager" in texts
+
+
+class DecodesBeforeItObeys(FakeEngine):
+    """Like the real engine, which decodes until it looks at its commands."""
+
+    def start(self) -> None:
+        super().start()
+        self._decode(1)
+
+
+def test_how_long_the_comparison_takes_is_told_where_it_takes_long() -> None:
+    """Two rounds of eager-static and one of eager, 255 tokens of about 40 ms each, once."""
+    said: list[Progress] = []
+    slow = {mode: replace(H200[mode], wall=40.0, dispatch=40.0, noise=0, run_noise=0) for mode in EAGER}
+    costs = {**slow, "graph": H200["graph"]}
+    engine = DecodesBeforeItObeys(costs, ready=replace_struct(READY, new_tokens=255))
+    take(engine, BenchPlan(THREE, runs=1), report=said.append)
+    texts = [progress.text for progress in said if progress.text.startswith("comparing")]
+    assert texts == [
+        "comparing the tokens of eager, about 31 s",
+        "comparing the tokens of eager-static",
+        "comparing the tokens of graph",
+    ]
 
 
 def test_a_time_limit_ends_the_turns_but_never_before_the_first_counted_one() -> None:
@@ -144,7 +169,6 @@ def test_what_is_enough_on_the_cpu_ends_the_turns_there_and_only_there() -> None
     assert len(gpu.counted) == 4
     left = [progress.left_ns for progress in said if "run" in progress.text]
     assert all(ns is not None and 0 < ns <= 7.5e9 for ns in left)
-    assert said[-1].left_ns is None
 
 
 @pytest.mark.parametrize("batches", [10, 60])

@@ -110,7 +110,7 @@ def claim(**changes: object) -> bytes:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (b"", "run.jsonl: empty"),
+        (b"", "run.jsonl: the file is empty"),
         (b"\n", "line 1: not an idlegap recording"),
         (b"\x00\xff" * 500, "line 1: not an idlegap recording"),
         (b"col1,col2\n1,2\n", "line 1: not an idlegap recording"),

@@ -16,7 +16,7 @@ from core.bench.store import decode, read
 from core.events import TokenBatch
 from core.recording import RecordingReader
 from core.settings import Settings
-from tests.core.bench.fake_engine import H200, FakeEngine
+from tests.core.bench.fake_engine import H200, READY, FakeEngine, replace_struct
 from tests.ready import engine_ready
 from tests.tui.verbs.connecting import Connected, UnableEngine, UnstartableEngine, never, signalled
 from tui import cli
@@ -65,10 +65,29 @@ def test_json_to_stdout_is_one_document_and_nothing_else(capsysbinary: pytest.Ca
 def test_progress_with_the_time_left_goes_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     bench(BenchOptions(TWO, 2), Connected(FakeEngine()))
     lines = capsys.readouterr().err.splitlines()
-    assert lines[:2] == ["0/6  starting the engine", "  importing"]
+    assert lines[:3] == ["starting the engine", "  importing", "  bandwidth: copying device memory"]
     assert "0/6  eager-static, warm-up" in lines
     assert "5/6  graph, run 2 of 2, about 1 s left" in lines
     assert lines[-1] == "6/6  profiling graph"
+
+
+def test_runs_are_counted_once_it_is_known_which_modes_can_run(capsys: pytest.CaptureFixture[str]) -> None:
+    engine = FakeEngine({mode: H200[mode] for mode in ("eager", "eager-static")})
+    bench(BenchOptions(Settings(), 2), Connected(engine))
+    lines = capsys.readouterr().err.splitlines()
+    assert {line.split("  ")[0].partition("/")[2] for line in lines if "/" in line} == {"6"}
+    assert "entering fused-graph" in lines
+    assert "0/6  eager, warm-up" in lines
+
+
+def test_without_a_gpu_nothing_is_announced_that_needs_one(capsys: pytest.CaptureFixture[str]) -> None:
+    cpu = FakeEngine({"eager": H200["eager"]}, replace_struct(READY, device="cpu"), copy_bytes_per_s=None)
+    bench(BenchOptions(Settings(modes=("eager",)), 1), Connected(cpu))
+    out, err = capsys.readouterr()
+    assert "importing" in err
+    assert "bandwidth" not in err
+    assert "profiling" not in err
+    assert "profile windows need CUDA" in out
 
 
 def test_the_engine_gets_the_workload_and_all_modes() -> None:

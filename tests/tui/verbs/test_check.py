@@ -68,7 +68,19 @@ def test_without_a_gpu_the_card_says_so_and_it_is_exit_3(capsys: pytest.CaptureF
         {"eager-static": H200["eager-static"]}, replace_struct(READY, device="cpu", device_name="CPU")
     )
     assert check(options(), Connected(cpu)) == ExitCode.UNSUPPORTED
-    assert capsys.readouterr().out.startswith("idlegap check: NO GPU: nothing to judge")
+    out, err = capsys.readouterr()
+    assert out.startswith("idlegap check: NO GPU: nothing to judge")
+    assert "eager-static, run 1" in err
+    assert not any(word in err for word in ("bandwidth", "profiling", "probing"))
+
+
+def test_its_help_tells_its_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["check", "--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    codes = (ExitCode.DONE, ExitCode.NEGATIVE, ExitCode.UNSUPPORTED)
+    says = ("this machine is good", "it is not", "there is no GPU here to judge")
+    assert ", ".join(f"{code:d} {text}" for code, text in zip(codes, says, strict=True)) in told
 
 
 def test_json_to_stdout_is_one_document_and_nothing_else(capsysbinary: pytest.CaptureFixture[bytes]) -> None:

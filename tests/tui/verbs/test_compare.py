@@ -5,9 +5,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from core.bench.store import BENCH, encode, write
+from core.analysis.bench_text import bench_text
+from core.analysis.card import Card
+from core.bench.check import check_text, judge
+from core.bench.schema import BenchResult
+from core.bench.store import BENCH, CHECK, encode, write
+from core.events import DispatchProbe
 from tests.core.bench.results import arm, bench
 from tui import cli
 from tui.exit_codes import ExitCode
@@ -69,6 +75,50 @@ def test_measured_results_say_when_they_were_taken_and_whether_to_the_end(
         f" 1  {whole}: 2026-11-29T12:00:00+00:00\n"
         f" 2  {part}: 2026-11-29T12:00:00+00:00, INCOMPLETE (interrupted)\n"
     )
+
+
+def interrupted() -> BenchResult:
+    return bench(complete=False, reason="interrupted")
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+@pytest.mark.parametrize("result", [bench(), interrupted()])
+def test_one_bench_alone_is_printed_again(
+    columns: int,
+    result: BenchResult,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    write(tmp_path / "a.json", BENCH, result)
+    assert cli.main(["compare", str(tmp_path / "a.json")]) == ExitCode.DONE
+    assert capsys.readouterr() == (bench_text(result, columns), "")
+
+
+def test_one_check_alone_is_judged_again_from_its_samples_and_is_exit_0(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    judged = judge(bench(probe=DispatchProbe(0, 2_600, 30_000)))
+    assert judged.card.verdict == "not good"
+    older = msgspec.structs.replace(judged, card=Card("good", ()))
+    write(tmp_path / "a.json", CHECK, older)
+    assert cli.main(["compare", str(tmp_path / "a.json")]) == ExitCode.DONE
+    assert capsys.readouterr().out == check_text(judged)
+
+
+def test_a_bench_and_a_check_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path / "a.json", BENCH, bench())
+    write(tmp_path / "b.json", CHECK, judge(interrupted()))
+    assert cli.main(["compare", str(tmp_path / "a.json"), str(tmp_path / "b.json")]) == ExitCode.DONE
+    out = capsys.readouterr().out
+    assert "no significant difference, 1.00x" in out
+    assert out.endswith("b.json: 2026-11-29T12:00:00+00:00, INCOMPLETE (interrupted)\n")
+
+
+def test_one_publication_alone_is_a_row(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["compare", EXAMPLES[0]]) == ExitCode.DONE
+    assert "what limits whom" in capsys.readouterr().out
 
 
 def test_every_bad_file_gets_one_line_and_nothing_is_compared(

@@ -68,6 +68,7 @@ def test_a_gpu_that_can_decode_is_exit_0_and_the_text_is_that_of_the_file(
     out, err = capsys.readouterr()
     found = document(path.read_bytes())
     assert out == doctor_text(found)
+    assert out.isascii()
     assert found.gpu_decode
     assert finding(found, "cost of a launch").text == "2.6 us"
     assert finding(found, "processor").text == HOST.cpu_model
