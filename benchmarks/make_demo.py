@@ -21,7 +21,7 @@ from pathlib import Path
 import msgspec
 
 from core.commands import SetMode, TakeProfile, VerifyModes
-from core.events import AnyEvent, EngineFailed, ModeEntered, ModeRefused, SensorEvent, Verified
+from core.events import AnyEvent, EngineFailed, ModeEntered, ModeRefused, NotVerified, SensorEvent, Verified
 from core.link import EngineProcess
 from core.modes import ModeName
 from core.neighbours import NoisyNeighbours
@@ -109,7 +109,7 @@ def main() -> None:
         for mode, seconds in (*SCENES, *(() if given.skip_compiled else COMPILED_SCENES)):
             director.scene(mode, seconds)
         session.send(VerifyModes())
-        director.until(lambda e: isinstance(e, Verified | ModeRefused))
+        director.until(lambda e: isinstance(e, Verified | NotVerified))
         director.scene("eager-static", 8)
         neighbours.add(given.neighbours)
         director.watch(10)

@@ -257,6 +257,13 @@ class Verified(Event, frozen=True, tag="verified"):
         return self.missing.get("logit_diff", "n/a") if self.logit_diff is None else f"{self.logit_diff:.3g}"
 
 
+class NotVerified(Event, frozen=True, tag="not-verified"):
+    """A comparison of `mode` with eager-static was asked for and cannot be made."""
+
+    mode: ModeName
+    reason: str
+
+
 class DispatchProbe(Event, frozen=True, tag="dispatch-probe"):
     """Host time to submit one empty kernel, median over batches of `launches`.
 
@@ -423,6 +430,7 @@ EngineEvent = (
     | ProfileWindow
     | Bandwidth
     | Verified
+    | NotVerified
     | DispatchProbe
     | Notice
     | EngineFailed

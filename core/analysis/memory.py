@@ -23,6 +23,7 @@ from core.events import (
     ModeRefused,
     Neighbours,
     Notice,
+    NotVerified,
     ProfileWindow,
     RoundStarted,
     TextPiece,
@@ -99,6 +100,8 @@ class Memory:
                     self.say(event.t_ns, f"profile window rejected: {event.reason}")
             case Verified():
                 self.modes[event.mode].verified = event
+            case NotVerified():
+                self.say(event.t_ns, f"{event.mode} not verified: {event.reason}")
             case Bandwidth():
                 self.bandwidth = event
             case TextPiece():

@@ -28,6 +28,7 @@ from core.events import (
     ModeEntered,
     ModeRefused,
     Notice,
+    NotVerified,
     ProfileWindow,
     RoundFinished,
     RoundStarted,
@@ -35,7 +36,7 @@ from core.events import (
     TokenBatch,
     Verified,
 )
-from core.modes import BASELINE, ModeName
+from core.modes import ModeName
 from core.session import Listener, Sensors, Session
 from core.snapshot import Snapshot
 from core.sources import Source
@@ -148,15 +149,13 @@ class Driver:
         self._session.send(SetMode(mode))
         return self._await_entry(mode)
 
-    def verify(self, mode: ModeName) -> Verified | ModeRefused:
-        """Compare the tokens of `mode`, the current one, with those of eager-static; refused
-        where that one cannot run."""
+    def verify(self, mode: ModeName) -> Verified | NotVerified:
+        """Compare the tokens of `mode`, the current one, with those of eager-static, or learn why
+        they cannot be compared."""
         self._session.send(VerifyModes())
         while True:
             event = self._take()
-            if isinstance(event, Verified) and event.mode == mode:
-                return event
-            if isinstance(event, ModeRefused) and event.mode == BASELINE:
+            if isinstance(event, Verified | NotVerified) and event.mode == mode:
                 return event
 
     def profile(self, windows: int) -> list[ProfileWindow]:

@@ -21,7 +21,7 @@ from core.bench.driver import Driver, EngineEndedError, InterruptedBenchError, R
 from core.bench.environment import finished, now_utc, placed, read_environment
 from core.bench.plan import ArmSpec, BenchPlan, Enough
 from core.bench.schema import Arm, BenchResult, Environment
-from core.events import DispatchProbe, EngineFailed, EngineReady, ModeRefused
+from core.events import DispatchProbe, EngineFailed, EngineReady, ModeRefused, NotVerified
 from core.modes import BASELINE, ModeName
 
 MOMENT_S = 2
@@ -153,9 +153,8 @@ class Bench:
         self._say(f"comparing the tokens of {state.spec.label}{self._duration(state.spec.mode)}")
         answer = self._driver.verify(state.spec.mode)
         self._compared = True
-        if isinstance(answer, ModeRefused):
-            reason = f"{answer.mode}: {answer.reason}"
-            return msgspec.structs.replace(state.arm, verify_reason=reason)
+        if isinstance(answer, NotVerified):
+            return msgspec.structs.replace(state.arm, verify_reason=answer.reason)
         return msgspec.structs.replace(state.arm, verified=answer)
 
     def _duration(self, mode: ModeName) -> str:

@@ -40,6 +40,7 @@ from core.events import (
     ModeEntered,
     ModeRefused,
     Notice,
+    NotVerified,
     ProfileWindow,
     RoundFinished,
     RoundStarted,
@@ -350,7 +351,7 @@ class DecodeLoop:
         """Compare the current mode with the baseline over a round, then begin a new one."""
         baseline = self._modes.get(BASELINE)
         if baseline is None:
-            self._outbox.put(ModeRefused(self._clock(), BASELINE, self._refused[BASELINE]))
+            self._not_verified(f"{BASELINE}: {self._refused[BASELINE]}")
             return
         self._writer.flush()
         self._say("verifying", f"{self._mode.name} against {BASELINE}, {self._new_tokens} tokens")
@@ -360,11 +361,14 @@ class DecodeLoop:
             self._outbox.put(self._verifier.verify(self._mode))
         except torch.OutOfMemoryError:
             self._verifier = None
-            self._outbox.put(Notice(self._clock(), "not verified: no device memory for a round of logits"))
+            self._not_verified("no device memory for a round of logits")
         self._mode.enter()
         self._round = None
         self._writer.begin_warm_up()
         self._say("decoding")
+
+    def _not_verified(self, reason: str) -> None:
+        self._outbox.put(NotVerified(self._clock(), self._mode.name, reason))
 
     def _say(self, stage: Stage, detail: str = "") -> None:
         self._outbox.put(EngineStage(self._clock(), stage, detail))

@@ -14,6 +14,7 @@ from core.events import (
     ModeRefused,
     MonitorSample,
     Notice,
+    NotVerified,
     ProfileWindow,
     RoundFinished,
     RoundStarted,
@@ -34,7 +35,7 @@ class Standing:
     def note(self, event: AnyEvent) -> None:
         """Take one event of the session into account."""
         match event:
-            case TokenBatch() | TextPiece() | MonitorSample() | Notice():
+            case TokenBatch() | TextPiece() | MonitorSample() | Notice() | NotVerified():
                 return
             case EngineStage():
                 self._stage(event)

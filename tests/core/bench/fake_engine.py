@@ -22,6 +22,7 @@ from core.events import (
     ModeRefused,
     ModeStatus,
     Notice,
+    NotVerified,
     ProfileWindow,
     RoundFinished,
     RoundStarted,
@@ -215,7 +216,7 @@ class FakeEngine:
 
     def _verify(self) -> None:
         if BASELINE not in self.costs:
-            self._say(ModeRefused(self._pass(0), BASELINE, "left out"))
+            self._say(NotVerified(self._pass(0), self._mode, f"{BASELINE}: left out"))
             return
         steps = self.ready.new_tokens
         self._say(

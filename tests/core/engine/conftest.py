@@ -95,6 +95,23 @@ def refusing_mode(mode: ModeName, reason: str) -> type[EagerStatic]:
     return Refusing
 
 
+class OutOfMemoryWhenCompared(EagerStatic):
+    """Decodes, but finds no memory when it is entered for the second time without need: that is
+    what a verification does."""
+
+    entered = 0
+
+    def enter(self) -> None:
+        super().enter()
+        self.entered += 1
+
+    def prefill(self) -> None:
+        # Entered to be prepared, entered to decode, entered to be compared.
+        if self.entered == 3:
+            raise torch.OutOfMemoryError
+        super().prefill()
+
+
 class FakeProfiler:
     """Decodes the steps that it is given and returns the windows that it was made with."""
 
@@ -128,6 +145,7 @@ def run_loop(loaded: LoadedModel, device: Device) -> Callable[..., Ran]:
         profiler: object = None,
         profile_every_ns: int | None = None,
         refusing: dict[ModeName, str] | None = None,
+        baseline: type[EagerStatic] = EagerStatic,
     ) -> Ran:
         clock = clock or Clock()
         outbox = Outbox(clock)
@@ -136,6 +154,7 @@ def run_loop(loaded: LoadedModel, device: Device) -> Callable[..., Ran]:
             return Lineup.build(loaded, device, SETTINGS.with_shape(batch, prompt_tokens))
 
         lineup = Lineup.build(loaded, device, SETTINGS)
+        lineup.modes["eager-static"] = baseline(lineup.workload)
         for name, reason in (refusing or {}).items():
             lineup.refused.pop(name, None)
             lineup.modes[name] = refusing_mode(name, reason)(lineup.workload)

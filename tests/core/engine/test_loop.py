@@ -13,13 +13,14 @@ from core.events import (
     ModeEntered,
     ModeRefused,
     Notice,
+    NotVerified,
     ProfileWindow,
     RoundFinished,
     RoundStarted,
     TokenBatch,
     Verified,
 )
-from tests.core.engine.conftest import Clock, FakeProfiler
+from tests.core.engine.conftest import Clock, FakeProfiler, OutOfMemoryWhenCompared
 
 
 def positions(batches):
@@ -106,6 +107,15 @@ def test_verification_compares_the_current_mode_with_the_baseline(run_loop):
     (verified,) = ran.of(Verified)
     assert (verified.mode, verified.steps, verified.agree) == ("eager", 10, 10)
     assert not verified.flagged
+    assert len(positions(ran.of(TokenBatch))) == 8
+
+
+def test_without_memory_for_a_comparison_the_reason_is_said_and_decoding_goes_on(run_loop):
+    ran = run_loop({4: [VerifyModes()]}, stop_at=8, baseline=OutOfMemoryWhenCompared)
+    assert [(n.mode, n.reason) for n in ran.of(NotVerified)] == [
+        ("eager-static", "no device memory for a round of logits")
+    ]
+    assert not ran.of(Verified)
     assert len(positions(ran.of(TokenBatch))) == 8
 
 
