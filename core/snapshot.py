@@ -68,6 +68,19 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True)
+class RecentTokens:
+    """The mean token of those of the current mode that began within the last two seconds.
+
+    `run_delay_ns` is how long the decode thread was ready but had no core, None where it was not
+    read. Badge, host panel and sentence all speak of these tokens, so that they agree.
+    """
+
+    tokens: int
+    wall_ns: int
+    run_delay_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Split:
     """Where one token of a mode goes; the parts sum to the mode's median wall time.
 
@@ -110,7 +123,6 @@ class ModeView:
     dispatch_ns: int | None = None
     wait_ns: int | None = None
     prefill_ns: int | None = None
-    run_delay_ns: int | None = None
     speedup: float | None = None
     split: Split | None = None
     split_reason: str = ""
@@ -246,6 +258,7 @@ class Playback:
 class Snapshot:
     """One frame.
 
+    `recent` is None while no token of the current mode began lately.
     Slow tokens are explained up to a second late, when the samples that cover them are in.
     `slow` holds the newest first; `slow_shares` covers all of them since the mode was entered,
     largest first. `host_changes` compares the modes' last visits. `threshold_ns` is the wall time
@@ -261,6 +274,7 @@ class Snapshot:
     mode: ModeName | None = None
     modes: tuple[ModeView, ...] = ()
     rate: Rate | None = None
+    recent: RecentTokens | None = None
     strip: Strip = field(default_factory=lambda: Strip(now_bucket=0))
     ceiling: Ceiling | None = None
     host: HostInfo | None = None

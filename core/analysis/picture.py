@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from core.analysis.ceiling import ceiling
-from core.analysis.contention import Situation, advice, contention_now
+from core.analysis.contention import Situation, advice, contention_now, recent_tokens
 from core.analysis.gap import split_token
 from core.analysis.host_speed import host_changes
 from core.analysis.memory import Memory
@@ -62,17 +62,17 @@ def picture(memory: Memory, now_ns: int, *, in_process: bool, spec_bytes_per_s: 
         host_changes=host_changes(memory.visits, memory.engine, kernels),
         neighbours=memory.neighbours,
     )
-    return _contended(memory, replace(snapshot, sentence=limiting_sentence(snapshot)))
+    return _judged(memory, snapshot)
 
 
-def _contended(memory: Memory, snapshot: Snapshot) -> Snapshot:
-    """Add the threshold of the current mode, the badge and the advice."""
+def _judged(memory: Memory, snapshot: Snapshot) -> Snapshot:
+    """Add the threshold of the current mode, the badge, the sentence and the advice."""
     history = memory.modes[memory.mode] if memory.mode is not None else None
     usual = history.usual() if history is not None else None
     tokens = history.tokens if history is not None else ()
+    snapshot = replace(snapshot, recent=recent_tokens(reversed(tokens), snapshot.t_ns))
     contention = contention_now(
-        reversed(tokens),
-        snapshot.t_ns,
+        snapshot.recent,
         rivals=memory.attribution.rivals(tokens[-1]) if tokens else (None, None),
         cpu=memory.machine.cpu,
         cgroup=memory.machine.cgroup,
@@ -91,6 +91,7 @@ def _contended(memory: Memory, snapshot: Snapshot) -> Snapshot:
         snapshot,
         threshold_ns=usual.threshold_ns if usual is not None else None,
         contended=contention.text if contention is not None else "",
+        sentence=limiting_sentence(snapshot, contention),
         advice=advice(contention, snapshot.slow_shares, situation),
     )
 
@@ -142,7 +143,6 @@ def _mode_view(memory: Memory, spec: ModeSpec, ceilings: Ceiling | None) -> Mode
         p99_ns=figures.p99_ns,
         dispatch_ns=figures.dispatch_ns,
         wait_ns=figures.wait_ns,
-        run_delay_ns=figures.run_delay_ns,
         speedup=baseline.wall_ns / figures.wall_ns if baseline else None,
         split=split,
         split_reason=reason,

@@ -12,6 +12,7 @@ from core.analysis.slow import Share, SlowToken
 from core.events import (
     AnyEvent,
     CpuSample,
+    EngineStage,
     HostInfo,
     ModeEntered,
     Neighbours,
@@ -171,12 +172,17 @@ def test_shares_are_those_since_the_mode_was_entered() -> None:
 
 
 def test_the_badge_and_the_advice_come_and_go_with_the_rival() -> None:
-    decoding = Decoding().calm()
+    decoding = Decoding().say(EngineStage(0, "decoding")).calm()
     assert (shown(decoding).contended, shown(decoding).advice) == ("", "")
     for _ in range(10):
         decoding.batch(delay_ms=80, others=45)
     contended = shown(decoding)
-    assert contended.contended.startswith("neighbour: waits ")
+    recent = contended.recent
+    assert recent is not None
+    assert recent.run_delay_ns is not None
+    assert contended.contended == "neighbour: waits 40 % for a CPU"  # the calm before does not count
+    assert round(recent.run_delay_ns / recent.wall_ns, 2) == 0.40
+    assert "go to waiting for a CPU" in contended.sentence
     assert "--pin 0" in contended.advice
     assert shown(decoding.calm(30)).contended == ""
 

@@ -113,7 +113,7 @@ def test_help_names_every_key_and_mode() -> None:
 def test_why_tells_shares_causes_evidence_and_advice() -> None:
     shown = text(why_text, scenes.contended(), 110)
     for words in (
-        "CONTENDED: neighbour: waits 43% for a CPU",
+        "CONTENDED: neighbour: waits 43 % for a CPU",
         "3 neighbours of ours",
         "► 3 neighbours are of our own making",
         "since eager-static was entered",

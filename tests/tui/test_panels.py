@@ -191,7 +191,7 @@ def test_the_bar_offers_what_undoes() -> None:
 @pytest.mark.parametrize("height", [2, 11])
 def test_host_panel_says_who_contends_and_what_of_it_is_ours(height: int) -> None:
     shown = text(HostPanel, scenes.contended(), 80, height)
-    assert "neighbour: waits 43% for a CPU" in shown
+    assert "neighbour: waits 43 % for a CPU" in shown
     assert "3 neighbours of ours" in shown
     assert "of ours" not in text(HostPanel, scenes.eager_and_graph(), 80, height)
 

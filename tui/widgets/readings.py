@@ -3,18 +3,20 @@
 from core.events import CgroupSample, CpuSample, Event
 from core.snapshot import Snapshot
 from tui import units
-from tui.words import current, stale_words
+from tui.words import stale_words
 
 NO_SAMPLE = "no reading yet"
 NO_QUOTA = "no quota"
 
 
 def run_delay(snap: Snapshot, width: int | None = None) -> str:
-    """Time per token that the decode thread was ready but had no core."""
-    view = current(snap)
-    if view is None or view.run_delay_ns is None:
-        return units.na("no schedstat" if view is not None and view.visited else "no tokens yet", width)
-    return f"{units.ms(view.run_delay_ns)} ms/token"
+    """Time per token, of the last two seconds, that the decode thread was ready but had no core."""
+    recent = snap.recent
+    if recent is None:
+        return units.na("no tokens yet" if snap.rate is None else "no token in the last 2 s", width)
+    if recent.run_delay_ns is None:
+        return units.na("no schedstat", width)
+    return f"{units.ms(recent.run_delay_ns)} ms/token"
 
 
 def others(cpu: CpuSample | None, width: int | None = None) -> str:

@@ -28,6 +28,7 @@ from core.snapshot import (
     ModeView,
     Playback,
     Rate,
+    RecentTokens,
     RecordingView,
     SlowView,
     Snapshot,
@@ -119,7 +120,6 @@ def mode_views(
                 dispatch_ns=dispatch_ns,
                 wait_ns=wall_ns - dispatch_ns,
                 prefill_ns=round(31.4 * MS * slowness),
-                run_delay_ns=21_000,
                 speedup=base_ms / wall_ms if BASELINE in visited else None,
                 split=parts if splits else None,
                 split_reason="" if splits else "not measured yet",
@@ -251,6 +251,12 @@ def rate(mode: ModeName, slowness: float = 1.0) -> Rate:
     return Rate(1e9 / wall_ns, wall_ns, wall_ns, round(wall_ns * 1.012), 96)
 
 
+def recent(mode: ModeName, run_delay_ns: int) -> RecentTokens:
+    """The last two seconds of `mode`."""
+    wall_ns = round(FIGURES[mode][0] * MS)
+    return RecentTokens(2_000 * MS // wall_ns, wall_ns, run_delay_ns)
+
+
 def _live(mode: ModeName) -> Snapshot:
     return Snapshot(
         NOW_NS,
@@ -258,6 +264,7 @@ def _live(mode: ModeName) -> Snapshot:
         engine=engine(),
         mode=mode,
         rate=rate(mode),
+        recent=recent(mode, 21_000),
         host=HOST,
         cpu=CPU,
         cgroup=CGROUP,
@@ -428,11 +435,13 @@ def contended() -> Snapshot:
         modes=mode_views(("eager", "eager-static", "graph"), "eager-static"),
         rate=rate("eager-static"),
         strip=replace(picture, columns=tuple(columns), marks=marks, busy_ns=3_640_000, bound_ns=BOUND_NS),
-        sentence="A neighbour has the CPU: 17.6 of this token's 41.3 ms were spent waiting for it.",
+        recent=recent("eager-static", 9_850_000),
+        sentence="Other programs use 3.0 cores: 9.8 of each 22.9 ms token go to waiting for a CPU; "
+        "decode is on core 3.",
         slow=SLOW,
         slow_shares=SHARES,
         threshold_ns=25_200_000,
-        contended="neighbour: waits 43% for a CPU",
+        contended="neighbour: waits 43 % for a CPU",
         advice="3 neighbours are of our own making: remove them to compare.",
         neighbours=3,
         recording=RecordingView("idlegap-20261129-221503.jsonl.gz", 1_240_000),
