@@ -26,6 +26,7 @@ from core.events import (
     ProfileWindow,
     RoundStarted,
     TextPiece,
+    Token,
     TokenBatch,
     Verified,
 )
@@ -57,6 +58,8 @@ class Memory:
     attribution: Attribution = field(default_factory=Attribution)
     slow: SlowLog = field(default_factory=SlowLog)
     neighbours: int = 0
+    newest: Token | None = None
+    """The newest token of all, counted or not."""
 
     @classmethod
     def begin(cls, now_ns: int) -> "Memory":
@@ -145,6 +148,7 @@ class Memory:
             self.strip.mark(event.t_ns, f"{change:+d} neighbour{'s' * (abs(change) != 1)}")
 
     def _tokens(self, batch: TokenBatch) -> None:
+        self.newest = batch.tokens[-1] if batch.tokens else self.newest
         if batch.excluded is not None:
             self.excluded += len(batch.tokens)
             self.attribution.add(batch, None)

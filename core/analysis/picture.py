@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 from core.analysis.ceiling import ceiling
-from core.analysis.contention import Situation, advice, contention_now, recent_tokens
+from core.analysis.contention import RECENT_NS, Situation, advice, contention_now, recent_tokens
 from core.analysis.gap import split_token
 from core.analysis.host_speed import host_changes
 from core.analysis.memory import Memory
-from core.analysis.sentence import limiting_sentence
+from core.analysis.sentence import TOKENLESS, limiting_sentence
 from core.analysis.stats import median
 from core.modes import BASELINE, MODES, ModeSpec
 from core.snapshot import STRIP_BUCKET_NS, Ceiling, ModeView, Rate, Snapshot, Strip
@@ -37,6 +37,7 @@ def picture(memory: Memory, now_ns: int, *, in_process: bool, spec_bytes_per_s: 
         mode=memory.mode,
         modes=modes,
         rate=rate,
+        halted=_halted(memory, now_ns),
         strip=Strip(
             now_bucket=now_ns // STRIP_BUCKET_NS,
             columns=memory.strip.columns(now_ns),
@@ -70,7 +71,8 @@ def _judged(memory: Memory, snapshot: Snapshot) -> Snapshot:
     history = memory.modes[memory.mode] if memory.mode is not None else None
     usual = history.usual() if history is not None else None
     tokens = history.tokens if history is not None else ()
-    snapshot = replace(snapshot, recent=recent_tokens(reversed(tokens), snapshot.t_ns))
+    if not snapshot.halted:
+        snapshot = replace(snapshot, recent=recent_tokens(reversed(tokens), snapshot.t_ns))
     contention = contention_now(
         snapshot.recent,
         rivals=memory.attribution.rivals(tokens[-1]) if tokens else (None, None),
@@ -94,6 +96,15 @@ def _judged(memory: Memory, snapshot: Snapshot) -> Snapshot:
         sentence=limiting_sentence(snapshot, contention),
         advice=advice(contention, snapshot.slow_shares, situation),
     )
+
+
+def _halted(memory: Memory, now_ns: int) -> bool:
+    """Whether nothing decodes: in a stage without tokens, or if none came for longer than the
+    figures on screen cover and than two tokens as long as the last one take."""
+    if memory.stage.stage in (*TOKENLESS, "paused", "failed"):
+        return True
+    newest = memory.newest
+    return newest is not None and now_ns - newest.done_ns > max(RECENT_NS, 2 * newest.wall_ns)
 
 
 def _rate(memory: Memory) -> Rate | None:

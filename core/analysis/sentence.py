@@ -7,7 +7,7 @@ never of what the GPU computes; without a reading of who used the CPU it names n
 from textwrap import shorten
 
 from core.analysis.contention import Contention
-from core.events import CgroupSample, Verified
+from core.events import CgroupSample, Stage, Verified
 from core.modes import BASELINE, ModeName
 from core.snapshot import ModeView, Snapshot, Split, StageView
 
@@ -55,7 +55,7 @@ _STAGES = {
     "verifying": "Comparing tokens with eager",
     "stopped": "The engine has stopped",
 }
-_LOADING = (
+TOKENLESS: tuple[Stage, ...] = (
     "starting",
     "importing",
     "downloading",
@@ -80,9 +80,9 @@ def _sentence(snapshot: Snapshot, contention: Contention | None) -> str:
     if snapshot.failed is not None:
         return f"The engine failed {_since(snapshot)}s ago: {snapshot.failed.reason.rstrip('. ')}."
     if snapshot.paused or stage.stage == "paused":
-        return f"Paused for {_since(snapshot)}s: nothing decodes, so nothing limits it."
-    if row is None or row.wall_ns is None or stage.stage in _LOADING:
-        return _loading(stage, _since(snapshot))
+        return f"Paused for {_since(snapshot)}s: nothing decodes, so nothing limits it{_beside(contention)}."
+    if row is None or row.wall_ns is None or stage.stage in TOKENLESS:
+        return _loading(stage, _since(snapshot), contention)
     if row.verified is not None and row.verified.flagged:
         return _wrong_tokens(row.verified)
     if contention is not None:
@@ -101,11 +101,16 @@ def _sentence(snapshot: Snapshot, contention: Contention | None) -> str:
     return _limited(row, row.wall_ns, row.split)
 
 
-def _loading(stage: StageView, seconds: str) -> str:
+def _loading(stage: StageView, seconds: str, contention: Contention | None) -> str:
     if stage.stage == "stopped":
         return f"{_STAGES[stage.stage]}."
     done = "" if stage.fraction is None else f", {100 * stage.fraction:.0f} % done"
-    return f"{_STAGES.get(stage.stage, stage.stage)}: {seconds}s so far{done}."
+    return f"{_STAGES.get(stage.stage, stage.stage)}: {seconds}s so far{done}{_beside(contention)}."
+
+
+def _beside(contention: Contention | None) -> str:
+    """Contention in a few words, for a sentence about something else."""
+    return f"; {contention.text}" if contention is not None and contention.text else ""
 
 
 def _contended(snapshot: Snapshot, contention: Contention, wall_ns: int) -> str:

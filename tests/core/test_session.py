@@ -99,6 +99,37 @@ def shown(session, *events, now_ns=5 * SECOND):
     return session.snapshot(now_ns)
 
 
+@pytest.mark.parametrize(
+    ("stage", "age_ms", "excluded", "halted"),
+    [
+        ("decoding", 1_999, None, False),
+        ("decoding", 2_001, None, True),
+        ("decoding", 1_999, "warm-up", False),
+        ("profiling", 100, None, False),
+        ("stopped", 100, None, False),
+        ("verifying", 100, None, True),
+        ("compiling", 100, None, True),
+        ("paused", 100, None, True),
+    ],
+)
+def test_it_is_halted_in_stages_without_tokens_and_when_none_came_for_two_seconds(
+    session, stage, age_ms, excluded, halted
+):
+    counted, newest = batch("graph", 5), batch("graph", 5, at_ns=2 * SECOND, excluded=excluded)
+    events = READY, ModeEntered(2, "graph"), counted, newest, EngineStage(newest.t_ns, stage)
+    snapshot = shown(session, *events, now_ns=newest.t_ns + age_ms * MS)
+    assert snapshot.halted == halted
+    assert snapshot.rate is not None
+    assert snapshot.recent is None or not halted
+
+
+def test_slow_tokens_have_time_to_come(session):
+    slow = batch("graph", 3_000)
+    events = READY, ModeEntered(2, "graph"), slow, EngineStage(0, "decoding")
+    assert not shown(session, *events, now_ns=slow.t_ns + 5_999 * MS).halted
+    assert shown(session, now_ns=slow.t_ns + 6_001 * MS).halted
+
+
 def test_before_anything_is_known_the_snapshot_says_so(session):
     snapshot = session.snapshot(0)
     assert snapshot.stage.stage == "starting"

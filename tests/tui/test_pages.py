@@ -94,6 +94,14 @@ def test_explanations_carry_the_values_of_the_snapshot() -> None:
     assert values["this screen"] == "1.3 % CPU, 2.3 KB/s, 3.10 ms a frame, 4 frames/s"
 
 
+def test_pages_set_no_old_share_beside_the_live_meters() -> None:
+    assert "truly busy             n/a: nothing decodes now" in text(detail_text, scenes.compiling(), 120)
+    shown = text(explain_text, scenes.compiling(), 100)
+    assert "truly busy           n/a: nothing decodes now\n" in shown
+    assert "239 (the last ones: nothing decodes now)" in shown
+    assert "the last ones" not in text(explain_text, scenes.eager_and_graph(), 100)
+
+
 def test_explanations_say_why_a_value_is_missing() -> None:
     shown = text(explain_text, scenes.no_gpu(), 100)
     assert "host gap             n/a: needs CUDA" in shown
@@ -148,6 +156,9 @@ def test_why_says_that_there_is_nothing_to_say() -> None:
     assert "nobody holds the decode thread back" in shown
     assert "no slow token of this mode has been explained yet" in shown
     assert "none so far" in shown
+    halted = text(why_text, scenes.compiling())
+    assert "nothing decodes now" in halted
+    assert "nobody holds" not in halted
 
 
 def test_every_cause_has_a_letter_of_its_own_and_a_meaning() -> None:

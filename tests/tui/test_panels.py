@@ -8,6 +8,7 @@ from core.events import CgroupSample, CpuSample, GpuSample
 from core.snapshot import Snapshot, StageView
 from tests.tui.support import scenes
 from tui.glyphs import GlyphLevel
+from tui.palette import DIM
 from tui.widgets import readings
 from tui.widgets.compact import Compact
 from tui.widgets.cores import core_line
@@ -52,6 +53,33 @@ def test_gpu_panel_says_why_it_is_empty(height: int) -> None:
     assert "n/a: no NVIDIA driver (libnvidia-ml.so.1 not found)" in shown
     assert "n/a: needs CUDA" in shown
     assert "0 %" not in shown
+
+
+@pytest.mark.parametrize("height", [2, 11])
+def test_while_nothing_decodes_no_busy_share_stands_beside_the_live_meters(height: int) -> None:
+    shown = text(GpuPanel, scenes.compiling(), 100, height)
+    assert "0.0 %" in shown
+    assert "n/a: nothing decodes now" in shown
+    assert "89 %" not in shown
+    assert "n/a: nothing decodes now" in text(HostPanel, scenes.compiling(), 100, height)
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 3), (80, 1), (60, 3)])
+def test_while_nothing_decodes_the_rate_is_dim_and_called_the_last_one(width: int, height: int) -> None:
+    live, halted = (
+        RatePanel(GlyphLevel.BRAILLE).paint(scene(), width, height)
+        for scene in (scenes.eager_and_graph, scenes.compiling)
+    )
+    assert "last: mode 3 graph" in "\n".join(line.plain for line in halted)
+    assert "last" not in "\n".join(line.plain for line in live)
+    strips = [line.strip(width, GlyphLevel.BRAILLE) for line in halted]
+    assert {style for strip in strips for text, style, _ in strip if text.strip()} == {DIM}
+
+
+def test_a_mode_without_tokens_has_no_last_ones() -> None:
+    entered = replace(scenes.compiling(), rate=None, modes=scenes.mode_views((), "graph"))
+    assert "last" not in text(RatePanel, entered, 80, 3)
+    assert "n/a: not measured yet" in text(GpuPanel, entered, 80, 2)
 
 
 def test_each_missing_gpu_reading_carries_its_reason() -> None:
@@ -300,5 +328,8 @@ def test_compact_view_says_the_most_important_first() -> None:
     lines = text(Compact, scenes.eager_and_graph(), 40, 10).splitlines()
     assert lines[0].strip() == "239 tok/s"
     assert "GPU idle 11 %" in lines
+    halted = text(Compact, scenes.compiling(), 40, 10).splitlines()
+    assert "3 graph  (last)" in halted
+    assert not any("GPU idle" in line for line in halted)
     assert "engine lost" in text(Compact, scenes.failed(), 40, 10)
     assert "downloading the model 12.4 s" in text(Compact, scenes.loading(), 40, 10)

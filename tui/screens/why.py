@@ -8,7 +8,7 @@ from tui.line import Line
 from tui.palette import BAD, DIM, GOOD, HOST, SENTENCE, STRONG, TEXT, WARN
 from tui.widgets.readings import own_neighbours
 from tui.widgets.rows import title, wrapped
-from tui.words import current
+from tui.words import NOTHING_DECODES, current
 
 _SHARE_AT = 17
 _BAR_CELLS = 20
@@ -22,6 +22,8 @@ def why_text(snap: Snapshot, width: int) -> list[Line]:
     lines = [Line(), title("now", "", width)]
     if snap.contended:
         lines += wrapped(f"CONTENDED: {snap.contended}", room, 2, "   ", WARN)
+    elif snap.halted:
+        lines.append(Line().add(f"   {NOTHING_DECODES}", DIM))
     else:
         lines.append(Line().add("   nobody holds the decode thread back", GOOD))
     if snap.neighbours:

@@ -3,7 +3,7 @@
 from core.events import CgroupSample, CpuSample, Event
 from core.snapshot import Snapshot
 from tui import units
-from tui.words import stale_words
+from tui.words import NOTHING_DECODES, stale_words
 
 NO_SAMPLE = "no reading yet"
 NO_QUOTA = "no quota"
@@ -13,10 +13,16 @@ def run_delay(snap: Snapshot, width: int | None = None) -> str:
     """Time per token, of the last two seconds, that the decode thread was ready but had no core."""
     recent = snap.recent
     if recent is None:
-        return units.na("no tokens yet" if snap.rate is None else "no token in the last 2 s", width)
+        return units.na(_no_recent_token(snap), width)
     if recent.run_delay_ns is None:
         return units.na("no schedstat", width)
     return f"{units.ms(recent.run_delay_ns)} ms/token"
+
+
+def _no_recent_token(snap: Snapshot) -> str:
+    if snap.rate is None:
+        return "no tokens yet"
+    return NOTHING_DECODES if snap.halted else "no token in the last 2 s"
 
 
 def others(cpu: CpuSample | None, width: int | None = None) -> str:

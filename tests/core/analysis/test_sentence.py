@@ -237,6 +237,14 @@ def test_while_somebody_contends_the_sentence_says_who_and_what_it_costs(
     assert limiting_sentence(replace(WAITING, cpu=cpu), contention) == expected
 
 
+def test_contention_is_told_beside_a_stage_too() -> None:
+    crowded = Contention("crowded", "others use 15.4 of 16 cores", 15.4)
+    comparing = snapshot(COMPILED, stage="compiling")
+    assert limiting_sentence(comparing, crowded) == "Compiling: 3 s so far; others use 15.4 of 16 cores."
+    paused = limiting_sentence(replace(comparing, paused=True), crowded)
+    assert paused.endswith("nothing limits it; others use 15.4 of 16 cores.")
+
+
 def test_without_contention_no_run_delay_is_told() -> None:
     assert limiting_sentence(WAITING) == limiting_sentence(snapshot(EAGER))
 

@@ -392,6 +392,8 @@ def failed() -> Snapshot:
     return replace(
         snap,
         stage=StageView("failed", "", None, NOW_NS - 2_000 * MS),
+        recent=None,
+        halted=True,
         failed=EngineFailed(
             NOW_NS,
             "the engine process ended by itself: signal 6 (SIGABRT)",
@@ -445,6 +447,18 @@ def contended() -> Snapshot:
         advice="3 neighbours are of our own making: remove them to compare.",
         neighbours=3,
         recording=RecordingView("idlegap-20261129-221503.jsonl.gz", 1_240_000),
+    )
+
+
+def compiling() -> Snapshot:
+    """The graph has decoded; now a mode is compiled, and nothing decodes."""
+    return replace(
+        eager_and_graph(),
+        stage=StageView("compiling", "inductor kernels, launched one by one", None, NOW_NS - 15_000 * MS),
+        gpu=replace_gpu(GPU_GRAPH, util_pct=0.0, gpm_graphics_pct=0.0, gpm_sm_pct=0.0, gpm_dram_pct=0.0),
+        recent=None,
+        halted=True,
+        sentence="Compiling: 15 s so far.",
     )
 
 
@@ -513,6 +527,11 @@ def slideshow() -> list[Snapshot]:
     ]
 
 
+def replace_gpu(gpu: GpuSample, **changes: object) -> GpuSample:
+    """A sample with some fields changed."""
+    return GpuSample(**{f: changes.get(f, getattr(gpu, f)) for f in gpu.__struct_fields__})
+
+
 def replace_host(**changes: object) -> HostInfo:
     """The host with some fields changed."""
     return HostInfo(**{f: changes.get(f, getattr(HOST, f)) for f in HOST.__struct_fields__})
@@ -525,6 +544,7 @@ SCENES = {
     "six-modes": six_modes,
     "unavailable-modes": unavailable_modes,
     "no-gpu": no_gpu,
+    "compiling": compiling,
     "failed": failed,
     "contended": contended,
     "replayed": replayed,
