@@ -176,7 +176,8 @@ class Strip:
 class SlowView:
     """One slow token and its largest cause; `text` is the whole line, with the evidence.
 
-    `wall_ns` is what it took and `excess_ns` what that is beyond the usual token.
+    `wall_ns` is what it took and `excess_ns` what that is beyond the usual token; it ended at
+    `done_ns`.
     """
 
     token: int
@@ -186,6 +187,7 @@ class SlowView:
     excess_ns: int
     cause: Cause
     text: str
+    done_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)

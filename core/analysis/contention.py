@@ -65,6 +65,7 @@ class SlowLog:
                 excess_ns=found.excess_ns,
                 cause=found.cause,
                 text=found.text,
+                done_ns=found.done_ns,
             )
         )
         if found.mode != mode:

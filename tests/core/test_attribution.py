@@ -96,7 +96,7 @@ def test_a_slow_token_is_listed_with_its_cause_once_its_sample_is_in() -> None:
     assert (view.token, view.round, view.mode, view.cause) == (100, 1, "eager", "neighbour")
     assert (view.wall_ns, view.excess_ns) == (30 * MS, 20 * MS)
     assert view.text == (
-        "token 100: 30.0 ms, +20.0 ms: the decode thread waited 20.0 ms for a CPU; "
+        "token 1/100: 30.0 ms, +20.0 ms: the decode thread waited 20.0 ms for a CPU; "
         "core 1 was 95 % busy, others used 0.5 cores"
     )
     assert snapshot.slow_shares == (CauseTotal("neighbour", 20 * MS, 1),)

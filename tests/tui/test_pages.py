@@ -128,10 +128,17 @@ def test_why_tells_shares_causes_evidence_and_advice() -> None:
         "N neighbour    81 %     912 ms",
         "main cause of 51 tokens",
         "main cause of 1 token",
-        "N token 1,204: 41.3 ms, +18.9 ms: the decode thread waited 17.6 ms for a CPU",
+        "N 1 s ago, token 3/1,204: 41.3 ms, +18.9 ms: the decode thread waited 17.6 ms for a CPU",
     ):
         assert words in shown
-    assert shown.index("token 1,204") < shown.index("token 1,187")
+    assert shown.index("token 3/1,204") < shown.index("token 3/1,187")
+
+
+def test_in_a_replay_slow_tokens_stand_at_their_positions() -> None:
+    playback = scenes.replayed().playback
+    shown = text(why_text, replace(scenes.contended(), playback=playback))
+    assert "N 1:03, token 3/1,204: 41.3 ms" in shown
+    assert "▲ 0:04, token 3/41: 6.2 ms" in shown
 
 
 @pytest.mark.parametrize("cpu", [None, CpuSample(0, (2.0,) * 16)])

@@ -406,13 +406,13 @@ def failed() -> Snapshot:
 
 SLOW = (
     SlowView(1204, 3, "eager-static", 41_300_000, 18_900_000, "neighbour",
-             "token 1,204: 41.3 ms, +18.9 ms: the decode thread waited 17.6 ms for a CPU; core 3 was 97 % "
-             "busy, others used 3.0 cores"),
+             "token 3/1,204: 41.3 ms, +18.9 ms: the decode thread waited 17.6 ms for a CPU; core 3 was 97 % "
+             "busy, others used 3.0 cores", NOW_NS - 1_200 * MS),
     SlowView(1187, 3, "eager-static", 33_000_000, 10_100_000, "more cpu",
-             "token 1,187: 33.0 ms, +10.1 ms: the same work took 9.8 ms more CPU time; others used 3.0 cores "
-             "meanwhile"),
+             "token 3/1,187: 33.0 ms, +10.1 ms: the same work took 9.8 ms more CPU time; others used 3.0 cores "
+             "meanwhile", NOW_NS - 3_000 * MS),
     SlowView(41, 3, "graph", 6_200_000, 2_000_000, "unexplained",
-             "token 41: 6.2 ms, +2.0 ms: unexplained: no reading accounts for it"),
+             "token 3/41: 6.2 ms, +2.0 ms: unexplained: no reading accounts for it", NOW_NS - 61_000 * MS),
 )  # fmt: skip
 SHARES = (
     CauseTotal("neighbour", 912 * MS, 51),
