@@ -102,6 +102,7 @@ class Memory:
                     self.say(event.t_ns, f"profile window rejected: {event.reason}")
             case Verified():
                 self.modes[event.mode].verified = event
+                self.say(event.t_ns, _verdict(event))
             case Bandwidth():
                 self.bandwidth = event
             case TextPiece():
@@ -161,3 +162,9 @@ class Memory:
         usual = history.usual()
         self.strip.add(batch.mode, batch.tokens, usual.threshold_ns if usual else None)
         self.attribution.add(batch, usual)
+
+
+def _verdict(verified: Verified) -> str:
+    """What a comparison of tokens has shown, and the key of the page with the rest."""
+    agree = f"{verified.mode} verified: {verified.agree}/{verified.steps} agree"
+    return f"{agree}, FLAGGED: other logits than eager's (d)" if verified.flagged else f"{agree} (d)"

@@ -38,6 +38,7 @@ class Decoding:
             HostInfo(0, "Xeon", 2, (0, 1), 2.0, None),
             READY,
             ModeEntered(1, "eager"),
+            EngineStage(1, "decoding"),
             CpuSample(1, (0.0, 0.0)),
         ]
         self.now = 1
@@ -172,7 +173,7 @@ def test_shares_are_those_since_the_mode_was_entered() -> None:
 
 
 def test_the_badge_and_the_advice_come_and_go_with_the_rival() -> None:
-    decoding = Decoding().say(EngineStage(0, "decoding")).calm()
+    decoding = Decoding().calm()
     assert (shown(decoding).contended, shown(decoding).advice) == ("", "")
     for _ in range(10):
         decoding.batch(delay_ms=80, others=45)

@@ -19,6 +19,7 @@ from core.events import (
     TextPiece,
     Token,
     TokenBatch,
+    Verified,
 )
 from core.session import Session
 from tests.ready import engine_ready
@@ -259,3 +260,15 @@ def test_sensors_start_watch_the_engine_and_stop_and_listeners_hear_everything(s
         "CpuSample",
         "EngineStage",
     ]
+
+
+@pytest.mark.parametrize(
+    ("agree", "flagged", "notice"),
+    [
+        (255, False, "graph verified: 255/255 agree (d)"),
+        (12, True, "graph verified: 12/255 agree, FLAGGED: other logits than eager's (d)"),
+    ],
+)
+def test_a_verification_says_what_it_found(session, agree, flagged, notice):
+    verified = Verified(SECOND, "graph", 255, agree, 0.1, 255, 0.1, flagged=flagged)
+    assert shown(session, READY, verified, now_ns=2 * SECOND).notice == notice

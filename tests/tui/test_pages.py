@@ -94,12 +94,27 @@ def test_explanations_carry_the_values_of_the_snapshot() -> None:
     assert values["this screen"] == "1.3 % CPU, 2.3 KB/s, 3.10 ms a frame, 4 frames/s"
 
 
+@pytest.mark.parametrize(
+    ("wait", "words"),
+    [("spin", "spins while it waits for a token (--wait spin)"),
+     ("block", "sleeps while it waits for a token (--wait block)")],
+)  # fmt: skip
+def test_detail_says_how_the_decode_thread_waits(wait: str, words: str) -> None:
+    snap = replace(scenes.eager_and_graph(), engine=scenes.engine(wait=wait))
+    assert f" thread                 {words}" in text(detail_text, snap)
+
+
 def test_pages_set_no_old_share_beside_the_live_meters() -> None:
     assert "truly busy             n/a: nothing decodes now" in text(detail_text, scenes.compiling(), 120)
     shown = text(explain_text, scenes.compiling(), 100)
     assert "truly busy           n/a: nothing decodes now\n" in shown
     assert "239 (the last ones: nothing decodes now)" in shown
     assert "the last ones" not in text(explain_text, scenes.eager_and_graph(), 100)
+
+
+def test_explanations_do_not_wait_for_what_was_not_recorded() -> None:
+    shown = text(explain_text, replace(scenes.replayed(), monitor=None), 100)
+    assert "this screen          n/a: not in this recording so far" in shown
 
 
 def test_explanations_say_why_a_value_is_missing() -> None:

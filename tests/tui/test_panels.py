@@ -117,6 +117,14 @@ def test_host_panel_names_the_decode_core_and_what_disturbs_it(height: int) -> N
     assert "0.3 %" in shown
 
 
+def test_a_replay_does_not_wait_for_a_reading_that_was_not_recorded() -> None:
+    assert "this screen costs      1.3 % CPU" in text(HostPanel, scenes.replayed(), 80, 11)
+    assert "this screen" not in text(HostPanel, replace(scenes.replayed(), monitor=None), 80, 11)
+    assert "this screen costs      n/a: no reading yet" in text(
+        HostPanel, replace(scenes.eager_and_graph(), monitor=None), 80, 11
+    )
+
+
 def test_the_marker_stands_under_the_decode_core() -> None:
     lines = HostPanel(GlyphLevel.BRAILLE).paint(scenes.eager_and_graph(), 60, 11)
     bars, marker = lines[1].plain, lines[2].plain

@@ -1,5 +1,6 @@
 """The detail page: the current mode's kernels, split and ceilings, and every meter's definition."""
 
+from core.settings import Wait
 from core.snapshot import ModeView, Snapshot
 from tui import units
 from tui.line import Line
@@ -10,6 +11,10 @@ from tui.widgets.rows import VALUE_AT, labelled, title, wrapped
 from tui.widgets.work_panel import ceiling_rows, kernel_rows
 from tui.words import current
 
+_WAITS: dict[Wait, str] = {
+    "spin": "spins while it waits for a token",
+    "block": "sleeps while it waits for a token",
+}
 _TOP_KERNELS = 14
 _NAME_CELLS = 18
 _COLUMN_CELLS = 6
@@ -54,6 +59,7 @@ def detail_text(snap: Snapshot, width: int) -> list[Line]:
                 f"{engine.prompt_tokens} prompt + {engine.new_tokens} new, cache {engine.cache_len}",
                 width,
             ),
+            labelled("thread", f"{_WAITS[engine.wait]} (--wait {engine.wait})", width),
             labelled("attention, dtype", f"{engine.attention}, {engine.dtype}", width),
             labelled(
                 "software",

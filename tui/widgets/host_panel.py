@@ -70,7 +70,7 @@ def _tall(snap: Snapshot, width: int, height: int, level: GlyphLevel) -> list[Li
         ("stolen by hypervisor", readings.steal(cpu)),
         ("CPU quota", readings.quota(snap.cgroup).removeprefix("quota ")),
         ("tasks wait for a CPU", readings.pressure(snap.cgroup)),
-        ("this screen costs", readings.own_cost(snap)),
+        ("this screen costs", "" if _unrecorded(snap) else readings.own_cost(snap)),
         ("cores", _cores(snap)),
         ("where it runs", _place(snap)),
     ]
@@ -82,6 +82,11 @@ def _tall(snap: Snapshot, width: int, height: int, level: GlyphLevel) -> list[Li
     ]
     lines += [labelled(label, value, width) for label, value in rows if value]
     return lines[:height]
+
+
+def _unrecorded(snap: Snapshot) -> bool:
+    """Whether this is a replay of what no screen was watching: it costs nothing that is known."""
+    return snap.playback is not None and snap.monitor is None
 
 
 def _cores(snap: Snapshot) -> str:

@@ -84,7 +84,7 @@ def own_cost(snap: Snapshot) -> str:
     """What this screen costs: CPU of its thread, traffic to the terminal."""
     monitor = snap.monitor
     if monitor is None:
-        return units.na(NO_SAMPLE)
+        return units.na(NO_SAMPLE if snap.playback is None else "not in this recording so far")
     text = f"{units.percent_words(monitor.cpu_pct)} CPU"
     if monitor.bytes_per_s is not None:
         text += f", {units.kilobytes_per_s(monitor.bytes_per_s)}"

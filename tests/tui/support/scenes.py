@@ -409,8 +409,8 @@ SLOW = (
              "token 3/1,204: 41.3 ms, +18.9 ms: the decode thread waited 17.6 ms for a CPU; core 3 was 97 % "
              "busy, others used 3.0 cores", NOW_NS - 1_200 * MS),
     SlowView(1187, 3, "eager-static", 33_000_000, 10_100_000, "more cpu",
-             "token 3/1,187: 33.0 ms, +10.1 ms: the same work took 9.8 ms more CPU time; others used 3.0 cores "
-             "meanwhile", NOW_NS - 3_000 * MS),
+             "token 3/1,187: 33.0 ms, +10.1 ms: the same work took 9.8 ms more CPU time; others used 3.0 "
+             "cores meanwhile", NOW_NS - 3_000 * MS),
     SlowView(41, 3, "graph", 6_200_000, 2_000_000, "unexplained",
              "token 3/41: 6.2 ms, +2.0 ms: unexplained: no reading accounts for it", NOW_NS - 61_000 * MS),
 )  # fmt: skip
