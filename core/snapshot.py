@@ -215,7 +215,7 @@ class HostChange:
 class Ceiling:
     """The weight-stream bound and what the current mode reaches of the bandwidth.
 
-    `spec_source` says where the specified bandwidth came from. `mbu_spec` and
+    `spec_source` says where the specified bandwidth came from, or why there is none. `mbu_spec` and
     `mbu_measured` are shares (0..1) of the specified and of the measured copy bandwidth.
     """
 

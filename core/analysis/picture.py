@@ -73,13 +73,15 @@ def _judged(memory: Memory, snapshot: Snapshot) -> Snapshot:
     tokens = history.tokens if history is not None else ()
     if not snapshot.halted:
         snapshot = replace(snapshot, recent=recent_tokens(reversed(tokens), snapshot.t_ns))
-    contention = contention_now(
-        snapshot.recent,
-        rivals=memory.attribution.rivals(tokens[-1]) if tokens else (None, None),
-        cpu=memory.machine.cpu,
-        cgroup=memory.machine.cgroup,
-        host=memory.machine.host,
-    )
+    contention = None
+    if memory.failed is None:
+        contention = contention_now(
+            snapshot.recent,
+            rivals=memory.attribution.rivals(tokens[-1]) if tokens else (None, None),
+            cpu=memory.machine.cpu,
+            cgroup=memory.machine.cgroup,
+            host=memory.machine.host,
+        )
     situation = Situation(
         mode=memory.mode,
         cpu=memory.machine.cpu,

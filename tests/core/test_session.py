@@ -272,3 +272,11 @@ def test_sensors_start_watch_the_engine_and_stop_and_listeners_hear_everything(s
 def test_a_verification_says_what_it_found(session, agree, flagged, notice):
     verified = Verified(SECOND, "graph", 255, agree, 0.1, 255, 0.1, flagged=flagged)
     assert shown(session, READY, verified, now_ns=2 * SECOND).notice == notice
+
+
+def test_nobody_holds_back_an_engine_that_is_lost(session):
+    crowd = CpuSample(SECOND, (100.0, 100.0), others_pct=190.0)
+    lost = EngineFailed(SECOND, "killed")
+    assert shown(session, READY, crowd, now_ns=SECOND).contended == "others use 1.9 of 2 cores"
+    snapshot = shown(session, lost, now_ns=SECOND)
+    assert (snapshot.contended, snapshot.advice) == ("", "")

@@ -7,8 +7,8 @@ import pytest
 
 from core.analysis.contention import Contention, Situation, advice
 from core.events import CpuSample
-from core.modes import MODES
-from core.snapshot import Cause, Snapshot, StageView
+from core.modes import MODES, ModeSpec
+from core.snapshot import Cause, Ceiling, Snapshot, StageView
 from tests.tui.support import scenes
 from tui.causes import MARKS, MEANINGS, UNKNOWN_MARK
 from tui.screens.detail import detail_text
@@ -89,7 +89,7 @@ def test_explanations_carry_the_values_of_the_snapshot() -> None:
     assert values["truly busy"] == "89 % = 3.74 of 4.18 ms"
     assert values["device gap"] == "0.40 ms a token"
     assert values["NVML util"] == "99 %"
-    assert values["weight-stream bound"] == "0.72 ms, 1389 tok/s"
+    assert values["weight-stream bound"] == "0.72 ms, 1,389 tok/s"
     assert values["ready, but no core"] == "0.02 ms/token"
     assert values["this screen"] == "1.3 % CPU, 2.3 KB/s, 3.10 ms a frame, 4 frames/s"
 
@@ -102,6 +102,49 @@ def test_explanations_carry_the_values_of_the_snapshot() -> None:
 def test_detail_says_how_the_decode_thread_waits(wait: str, words: str) -> None:
     snap = replace(scenes.eager_and_graph(), engine=scenes.engine(wait=wait))
     assert f" thread                 {words}" in text(detail_text, snap)
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_reason_that_several_meters_share_stands_once_and_cuts_no_definition(width: int) -> None:
+    rows = text(detail_text, scenes.no_gpu(), width).splitlines()
+    meters = rows[2 : rows.index("", 2)]
+    assert meters[0].startswith(" truly busy             n/a")
+    assert meters[0].endswith(" share of a token in which the device works")
+    assert meters[1] == " NVML utilisation       n/a     share of its window with any kernel running"
+    assert meters[5] == " GPM DRAM               n/a     share of cycles moving data to or from memory"
+    assert " ".join(" ".join(meters).split()).endswith(
+        "n/a: no NVIDIA driver (libnvidia-ml.so.1 not found) "
+        "(NVML utilisation, NVML samples, GPM graphics, GPM SM, GPM DRAM)"
+    )
+    assert ("needs CUDA (truly busy)" in "".join(meters)) == (width == 80)
+    assert "…" not in "".join(meters)
+
+
+def test_a_reason_without_room_in_its_row_stands_below() -> None:
+    rows = text(detail_text, scenes.compiling(), 80).splitlines()
+    assert rows[2] == " truly busy             n/a     share of a token in which the device works"
+    assert " n/a: nothing decodes now (truly busy)" in rows
+
+
+@pytest.mark.parametrize(("tokens", "shown"), [(41_956, "41,956"), (999_999, "999,999"), (1_234_567, "1.2M")])
+def test_large_counts_stay_apart_from_their_neighbours(tokens: int, shown: str) -> None:
+    snap = scenes.eager_and_graph()
+    snap = replace(snap, modes=tuple(replace(view, tokens=tokens) for view in snap.modes))
+    row = next(r for r in text(detail_text, snap).splitlines() if "3 graph" in r)
+    assert row.split()[-2:] == ["31.4", shown]
+
+
+def test_what_is_not_specified_says_so_once() -> None:
+    bare = Ceiling(None, None, "decoding on the CPU", None, None, None)
+    shown = text(detail_text, replace(scenes.no_gpu(), ceiling=bare))
+    assert " specified              n/a: decoding on the CPU" in shown
+
+
+@pytest.mark.parametrize("spec", MODES)
+def test_what_a_mode_is_for_reads_well_after_shows(spec: ModeSpec) -> None:
+    shown = " ".join(text(help_text, scenes.eager_and_graph(), 100).split())
+    assert f"{spec.name}: {spec.summary}; shows {spec.isolates}" in shown
+    assert not spec.isolates.endswith("fastest")
 
 
 def test_pages_set_no_old_share_beside_the_live_meters() -> None:

@@ -95,7 +95,7 @@ def _cores(snap: Snapshot) -> str:
         return ""
     text = f"{host.usable_cores:g} usable of {host.cores}"
     if cpu is not None and cpu.core_mhz is not None:
-        text += f", {cpu.core_mhz:.0f} MHz"
+        text += f", {cpu.core_mhz:,.0f} MHz"
     if cpu is not None and cpu.load_1m is not None:
         text += f", load {cpu.load_1m:.1f}"
     return text

@@ -1,5 +1,7 @@
 """How fast it decodes now, and in which way: the first thing that anyone reads."""
 
+from collections.abc import Callable
+
 from rich.style import Style
 
 from core.modes import BASELINE, mode_spec
@@ -26,7 +28,8 @@ class RatePanel(Panel):
     def paint(self, snap: Snapshot, width: int, height: int) -> list[Line]:
         if height < ROWS or width < BIG_WIDTH or self.level is GlyphLevel.ASCII:
             return _small(snap, width, height)
-        speed, latency = _figures(snap)
+        # Among digits of this size a comma would pass for a point.
+        speed, latency = _figures(snap, units.number)
         lines = []
         ink, units_ink = _inks(snap)
         for row, (left, right) in enumerate(zip(big(speed), big(latency), strict=True)):
@@ -45,10 +48,11 @@ def _inks(snap: Snapshot) -> tuple[Style, Style]:
     return (DIM, DIM) if snap.halted else (STRONG, TEXT)
 
 
-def _figures(snap: Snapshot) -> tuple[str, str]:
+def _figures(snap: Snapshot, rate: Callable[[float, int], str]) -> tuple[str, str]:
+    """Tokens per second, as `rate` writes them, and milliseconds per token."""
     if snap.rate is None:
         return "-", "-"
-    return units.rate(snap.rate.tok_per_s).strip(), units.ms(snap.rate.mean_ns).strip()
+    return rate(snap.rate.tok_per_s, 4).strip(), units.ms(snap.rate.mean_ns).strip()
 
 
 def _facts(snap: Snapshot, room: int) -> list[tuple[str, Style]]:
@@ -81,9 +85,9 @@ def _speedups(snap: Snapshot, view: ModeView, room: int) -> str:
 
 
 def _small(snap: Snapshot, width: int, height: int) -> list[Line]:
-    speed, latency = _figures(snap)
+    speed, latency = _figures(snap, units.rate)
     ink, units_ink = _inks(snap)
-    line = Line().add(f" {speed.rjust(4)}", ink).add(" tok/s  ", units_ink)
+    line = Line().add(f" {speed.rjust(5)}", ink).add(" tok/s  ", units_ink)
     line.add(f"{latency.rjust(4)}", ink).add(" ms/token  ", units_ink)
     rest = _facts(snap, width - line.cells)
     if height == 1:
