@@ -29,7 +29,7 @@ MODES: tuple[ModeSpec, ...] = (
     ModeSpec("3", "graph", "the step of 2, captured raw and replayed", "dispatch alone", "static"),
     ModeSpec("4", "fused", "inductor kernels, launched one by one", "fusion alone", "static", True),
     ModeSpec("5", "compiled", "torch.compile reduce-overhead", "what most people would try", "static", True),
-    ModeSpec("6", "fused-graph", "inductor step in one raw graph", "the fastest", "static", True),
+    ModeSpec("6", "fused-graph", "inductor step in one raw graph", "the fastest way", "static", True),
 )
 
 BASELINE: ModeName = "eager-static"

@@ -13,4 +13,5 @@ def opening(now_ns: int, *, in_process: bool = False) -> Snapshot:
         strip=Strip(now_bucket=now_ns // STRIP_BUCKET_NS),
         sentence="Starting the engine: 0 s so far.",
         in_process=in_process,
+        halted=True,
     )

@@ -68,6 +68,19 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True)
+class RecentTokens:
+    """The mean token of those of the current mode that began within the last two seconds.
+
+    `run_delay_ns` is how long the decode thread was ready but had no core, None where it was not
+    read. Badge, host panel and sentence all speak of these tokens, so that they agree.
+    """
+
+    tokens: int
+    wall_ns: int
+    run_delay_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Split:
     """Where one token of a mode goes; the parts sum to the mode's median wall time.
 
@@ -110,7 +123,6 @@ class ModeView:
     dispatch_ns: int | None = None
     wait_ns: int | None = None
     prefill_ns: int | None = None
-    run_delay_ns: int | None = None
     speedup: float | None = None
     split: Split | None = None
     split_reason: str = ""
@@ -164,7 +176,8 @@ class Strip:
 class SlowView:
     """One slow token and its largest cause; `text` is the whole line, with the evidence.
 
-    `wall_ns` is what it took and `excess_ns` what that is beyond the usual token.
+    `wall_ns` is what it took and `excess_ns` what that is beyond the usual token; it ended at
+    `done_ns`.
     """
 
     token: int
@@ -174,6 +187,7 @@ class SlowView:
     excess_ns: int
     cause: Cause
     text: str
+    done_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +215,7 @@ class HostChange:
 class Ceiling:
     """The weight-stream bound and what the current mode reaches of the bandwidth.
 
-    `spec_source` says where the specified bandwidth came from. `mbu_spec` and
+    `spec_source` says where the specified bandwidth came from, or why there is none. `mbu_spec` and
     `mbu_measured` are shares (0..1) of the specified and of the measured copy bandwidth.
     """
 
@@ -246,6 +260,8 @@ class Playback:
 class Snapshot:
     """One frame.
 
+    While `halted`, no token is decoded, so that `rate` and all shares of a token are those of the
+    last ones. `recent` is None then, and while no token of the current mode began lately.
     Slow tokens are explained up to a second late, when the samples that cover them are in.
     `slow` holds the newest first; `slow_shares` covers all of them since the mode was entered,
     largest first. `host_changes` compares the modes' last visits. `threshold_ns` is the wall time
@@ -261,6 +277,8 @@ class Snapshot:
     mode: ModeName | None = None
     modes: tuple[ModeView, ...] = ()
     rate: Rate | None = None
+    recent: RecentTokens | None = None
+    halted: bool = False
     strip: Strip = field(default_factory=lambda: Strip(now_bucket=0))
     ceiling: Ceiling | None = None
     host: HostInfo | None = None

@@ -16,6 +16,7 @@ from core.commands import (
 )
 from core.modes import BASELINE, MODES, REPLAYED, ModeName
 from core.snapshot import Snapshot
+from tui import units
 from tui.app import HERE, IdlegapApp
 from tui.clean import clean
 from tui.exit_codes import ExitCode
@@ -102,7 +103,11 @@ class LiveApp(IdlegapApp):
         self._send(RestartRound(), "restarting the round …")
 
     def action_measure(self) -> None:
-        """Take a profile window now."""
+        """Take a profile window now, or say why that cannot be done here."""
+        engine = self._snapshot.engine
+        if engine is not None and engine.device == "cpu":
+            self._say("m cannot measure device time here: profile windows need CUDA")
+            return
         self._send(TakeProfile(), "measuring device time …")
 
     def action_verify(self) -> None:
@@ -125,9 +130,12 @@ class LiveApp(IdlegapApp):
         batch = clamp(int(engine.batch * batch_factor), BATCHES)
         prompt_tokens = clamp(int(engine.prompt_tokens * prompt_factor), PROMPTS)
         if (batch, prompt_tokens) == (engine.batch, engine.prompt_tokens):
-            self._say(f"batch goes from 1 to {BATCHES[1]}, prompts from {PROMPTS[0]} to {PROMPTS[1]} tokens")
+            self._say(
+                f"batch goes from 1 to {BATCHES[1]}, prompts from {PROMPTS[0]} to {PROMPTS[1]:,} tokens"
+            )
             return
-        text = f"batch {batch}, prompt of {prompt_tokens} tokens; graphs are captured anew …"
+        anew = "; graphs are captured anew" if has_graphs(self._snapshot) else ""
+        text = f"batch {batch}, prompt of {units.count(prompt_tokens)} tokens{anew} …"
         self._send(SetShape(batch, prompt_tokens), text)
 
     def action_restart_engine(self) -> None:
@@ -166,6 +174,15 @@ class LiveApp(IdlegapApp):
 def clamp(value: int, limits: tuple[int, int]) -> int:
     """`value`, or the limit that it lies beyond."""
     return min(max(value, limits[0]), limits[1])
+
+
+def has_graphs(snap: Snapshot) -> bool:
+    """Whether a mode can run here that captures or compiles."""
+    return any(
+        spec.compiles or spec.name == REPLAYED
+        for spec in MODES
+        if (view := snap.mode_view(spec.name)) is not None and view.reason is None
+    )
 
 
 def is_tokenless(snap: Snapshot) -> bool:

@@ -20,13 +20,13 @@ class Notices:
         self._hearing = ""
 
     def say(self, text: str, now_ns: int) -> None:
-        """Show `text` for NOTICE_NS."""
+        """Show `text` for NOTICE_NS, or until the session has something newer to say."""
         self._text, self._until_ns = text, now_ns + NOTICE_NS
+        self._heard = self._hearing
 
     def ask(self, mode: ModeName, now_ns: int) -> None:
         """A mode was asked for: say so until it is entered or refused."""
         self.asked = mode
-        self._heard = self._hearing
         self.say(f"entering {mode_words(mode)} …", now_ns)
 
     def put_on(self, snap: Snapshot, now_ns: int) -> Snapshot:
@@ -35,6 +35,8 @@ class Notices:
         self._hearing = snap.notice
         if self.asked is not None and self._answered(snap, now_ns):
             self.asked, self._text = None, ""
+        if self.asked is None and snap.notice and snap.notice != self._heard:
+            self._text = ""
         current = self.asked is not None or now_ns <= self._until_ns
         return dataclasses.replace(snap, notice=self._text) if self._text and current else snap
 

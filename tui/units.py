@@ -39,15 +39,15 @@ def microseconds(ns: float) -> str:
 
 
 def rate(per_s: float, width: int = 4) -> str:
-    """Tokens per second, without the unit: ``53.2``, ``1389``, ``12k``."""
-    return number(per_s, width)
+    """Tokens per second, without the unit: ``53.2``, ``1,389``, ``12,345``, at least `width` wide."""
+    return number(per_s, width) if per_s < 999.5 else f"{per_s:,.0f}".rjust(width)
 
 
 def percent(value: float) -> str:
     """Percent of 0..100 in five characters: `` 88 %``, ``0.3 %``, ``100 %``."""
     if 0 <= value < 9.95:
         return f"{value:.1f} %"
-    return f"{value:3.0f} %"
+    return f"{value:3,.0f} %"
 
 
 def percent_words(value: float) -> str:
@@ -96,8 +96,8 @@ def watts(milliwatts: int) -> str:
 
 
 def megahertz(mhz: int) -> str:
-    """Clock with its unit, eight characters: ``1980 MHz``."""
-    return f"{mhz:4d} MHz"
+    """Clock with its unit, nine characters: ``1,980 MHz``."""
+    return f"{mhz:5,d} MHz"
 
 
 def celsius(degrees: int) -> str:

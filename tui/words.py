@@ -11,6 +11,8 @@ from tui.units import NS_PER_S
 STALE_AFTER_NS = 5 * 10**9
 """Sensors speak at least once a second; five missed readings are no coincidence."""
 
+NOTHING_DECODES = "nothing decodes now"
+
 _DTYPES = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32"}
 _CPU_NOISE = ("(R)", "(TM)", "(r)", "(tm)", " CPU", " Processor", "Intel ", "AMD ")
 
@@ -46,9 +48,11 @@ def current(snap: Snapshot) -> ModeView | None:
     return snap.mode_view(snap.mode)
 
 
-def true_busy(view: ModeView | None) -> float | None:
-    """Share (0..1) of a token in which the device computes, where a profile tells it."""
-    if view is None or view.split is None or not view.wall_ns:
+def true_busy(snap: Snapshot) -> float | None:
+    """Share (0..1) of a token in which the device computes, where a profile tells it and tokens
+    are decoded: it stands beside meters that tell of now."""
+    view = current(snap)
+    if snap.halted or view is None or view.split is None or not view.wall_ns:
         return None
     return min(1.0, view.split.busy_ns / view.wall_ns)
 
@@ -60,6 +64,8 @@ def true_busy_reason(snap: Snapshot) -> str:
         return "needs CUDA"
     if view is None:
         return "no tokens yet"
+    if snap.halted and view.visited:
+        return NOTHING_DECODES
     return view.split_reason or "not measured yet"
 
 

@@ -61,7 +61,7 @@ def _copy(result: BenchResult) -> CardLine:
     copied = result.bandwidth.copy_bytes_per_s
     spec, source = specified_bandwidth(result.spec_bandwidth, result.gpu)
     if spec is None:
-        return CardLine(name, f"{bandwidth(copied)} copied; specification {source}")
+        return CardLine(name, f"{bandwidth(copied)} copied; specification n/a: {source}")
     return CardLine(
         name,
         f"{bandwidth(copied)} copied of {bandwidth(spec)} ({percent(copied / spec)})",

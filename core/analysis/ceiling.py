@@ -43,11 +43,11 @@ def specified_bandwidth(override: float | None, gpu: GpuInfo | None) -> tuple[fl
     if override is not None:
         return override, "--spec-bandwidth"
     if gpu is None:
-        return None, "n/a: no NVML reading"
+        return None, "no NVML reading"
     if gpu.spec_bytes_per_s:
         return gpu.spec_bytes_per_s, f"NVML: {gpu.bus_width_bits:,} bit x {gpu.max_memory_mhz:,} MHz x 2 / 8"
     reason = gpu.missing.get("bus_width_bits") or gpu.missing.get("max_memory_mhz") or "NVML does not say"
-    return None, f"n/a: {reason}"
+    return None, reason
 
 
 def ceiling(
@@ -67,7 +67,7 @@ def ceiling(
         return None
     spec, source = specified_bandwidth(spec_override, gpu)
     if engine.device == "cpu" and spec_override is None:
-        spec, source = None, "n/a: decoding on the CPU"
+        spec, source = None, "decoding on the CPU"
     measured = bandwidth.copy_bytes_per_s if bandwidth is not None else None
     weights, rate = engine.weight_bytes, tok_per_s / engine.batch if tok_per_s is not None else None
     return Ceiling(

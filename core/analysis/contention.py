@@ -11,10 +11,11 @@ from typing import Literal
 from core.analysis.rivals import Loads, Rivals
 from core.analysis.slow import SlowToken
 from core.analysis.surroundings import STEAL_PCT
+from core.analysis.words import percent
 from core.events import CgroupSample, CpuSample, HostInfo, Token
 from core.modes import ModeName
 from core.settings import Wait
-from core.snapshot import Cause, CauseTotal, SlowView
+from core.snapshot import Cause, CauseTotal, RecentTokens, SlowView
 
 KEPT_SLOW = 64
 """Slow tokens to look back at: more lines than a terminal has."""
@@ -64,6 +65,7 @@ class SlowLog:
                 excess_ns=found.excess_ns,
                 cause=found.cause,
                 text=found.text,
+                done_ns=found.done_ns,
             )
         )
         if found.mode != mode:
@@ -80,22 +82,37 @@ class SlowLog:
 
 @dataclass(frozen=True, slots=True)
 class Contention:
-    """What contends now, and a few words for a badge."""
+    """What contends now, and a few words for a badge. `cores` are those that others or our own
+    other threads use meanwhile, where that was read and one of them is to blame."""
 
     pressure: Pressure
     text: str
+    cores: float | None = None
+
+
+def recent_tokens(newest_first: Iterable[Token], now_ns: int) -> RecentTokens | None:
+    """The mean of the tokens that began within RECENT_NS before `now_ns`; None without one."""
+    since_ns = now_ns - RECENT_NS
+    recent = list(takewhile(lambda token: token.start_ns >= since_ns, newest_first))
+    if not recent:
+        return None
+    delays_ns = [token.run_delay_ns for token in recent if token.run_delay_ns is not None]
+    return RecentTokens(
+        tokens=len(recent),
+        wall_ns=sum(token.wall_ns for token in recent) // len(recent),
+        run_delay_ns=sum(delays_ns) // len(recent) if delays_ns else None,
+    )
 
 
 def contention_now(
-    newest_first: Iterable[Token],
-    now_ns: int,
+    recent: RecentTokens | None,
     *,
     rivals: tuple[Rivals | None, Loads | None],
     cpu: CpuSample | None,
     cgroup: CgroupSample | None,
     host: HostInfo | None,
 ) -> Contention | None:
-    """Whether the decode thread is being held back at `now_ns`, or nobody could say.
+    """Whether the decode thread is being held back now, or nobody could say.
 
     Unlike slow tokens, which differ from their neighbours in time, this also sees a rival that
     has been there all along.
@@ -103,30 +120,28 @@ def contention_now(
     if cgroup is not None and cgroup.throttled_ns and cgroup.interval_ns:
         share = cgroup.throttled_ns / cgroup.interval_ns
         if share > CONTENDED_SHARE:
-            return Contention("quota", f"CPU quota: stopped {min(share, 1):.0%} of the time")
-    since_ns = now_ns - RECENT_NS
-    recent = list(takewhile(lambda token: token.start_ns >= since_ns, newest_first))
-    wall_ns = sum(token.wall_ns for token in recent)
-    delay_ns = sum(token.run_delay_ns or 0 for token in recent)
-    if delay_ns > CONTENDED_SHARE * wall_ns:
-        who = _holder(delay_ns // len(recent), *rivals)
-        waits = f"waits {delay_ns / wall_ns:.0%} for a CPU"
-        return Contention(who, waits if who == "cpu wait" else f"{who}: {waits}")
+            return Contention("quota", f"CPU quota: stopped {percent(min(share, 1))} of the time")
+    delay_ns = recent.run_delay_ns or 0 if recent is not None else 0
+    if recent is not None and delay_ns > CONTENDED_SHARE * recent.wall_ns:
+        who, cores = _holder(delay_ns, *rivals)
+        waits = f"waits {percent(delay_ns / recent.wall_ns)} for a CPU"
+        return Contention(who, waits if who == "cpu wait" else f"{who}: {waits}", cores)
     if cpu is None:
         return None
     if cpu.steal_pct is not None and cpu.steal_pct >= STEAL_PCT:
         return Contention("steal", f"steal: {cpu.steal_pct:.0f} % of this machine")
-    cores = host.usable_cores if host is not None else len(cpu.core_pct)
-    if cpu.others_pct is not None and cores and cpu.others_pct / 100 > cores - SPARE_CORES:
-        return Contention("crowded", f"others use {cpu.others_pct / 100:.1f} of {cores:g} cores")
+    usable = host.usable_cores if host is not None else len(cpu.core_pct)
+    if cpu.others_pct is not None and usable and cpu.others_pct / 100 > usable - SPARE_CORES:
+        used = cpu.others_pct / 100
+        return Contention("crowded", f"others use {used:.1f} of {usable:g} cores", used)
     return None
 
 
-def _holder(waited_ns: int, rivals: Rivals | None, usual: Loads | None) -> Pressure:
+def _holder(waited_ns: int, rivals: Rivals | None, usual: Loads | None) -> tuple[Pressure, float | None]:
     own, others = rivals.weights(waited_ns, usual) if rivals is not None else (0, 0)
-    if not own + others:
-        return "cpu wait"
-    return "neighbour" if others >= own else "own threads"
+    if rivals is None or not own + others:
+        return "cpu wait", None
+    return ("neighbour", rivals.others_cores) if others >= own else ("own threads", rivals.own_cores)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,6 @@ class ModeFigures:
     p99_ns: int
     dispatch_ns: int
     wait_ns: int
-    run_delay_ns: int | None
 
 
 @dataclass(slots=True)
@@ -69,14 +68,12 @@ class ModeHistory:
         """Medians over the kept tokens, None before the first one."""
         if self._figures is None and self.tokens:
             walls = [t.wall_ns for t in self.tokens]
-            delays = [t.run_delay_ns for t in self.tokens if t.run_delay_ns is not None]
             self._figures = ModeFigures(
                 tokens=len(walls),
                 wall_ns=round(median(walls)),
                 p99_ns=round(quantile(walls, 0.99)),
                 dispatch_ns=round(median([t.dispatch_ns for t in self.tokens])),
                 wait_ns=round(median([t.wait_ns for t in self.tokens])),
-                run_delay_ns=sum(delays) // len(delays) if delays else None,
             )
         return self._figures
 

@@ -27,6 +27,7 @@ from core.events import (
     ProfileWindow,
     RoundStarted,
     TextPiece,
+    Token,
     TokenBatch,
     Verified,
 )
@@ -58,6 +59,8 @@ class Memory:
     attribution: Attribution = field(default_factory=Attribution)
     slow: SlowLog = field(default_factory=SlowLog)
     neighbours: int = 0
+    newest: Token | None = None
+    """The newest token of all, counted or not."""
 
     @classmethod
     def begin(cls, now_ns: int) -> "Memory":
@@ -100,6 +103,7 @@ class Memory:
                     self.say(event.t_ns, f"profile window rejected: {event.reason}")
             case Verified():
                 self.modes[event.mode].verified = event
+                self.say(event.t_ns, _verdict(event))
             case NotVerified():
                 self.say(event.t_ns, f"{event.mode} not verified: {event.reason}")
             case Bandwidth():
@@ -148,6 +152,7 @@ class Memory:
             self.strip.mark(event.t_ns, f"{change:+d} neighbour{'s' * (abs(change) != 1)}")
 
     def _tokens(self, batch: TokenBatch) -> None:
+        self.newest = batch.tokens[-1] if batch.tokens else self.newest
         if batch.excluded is not None:
             self.excluded += len(batch.tokens)
             self.attribution.add(batch, None)
@@ -160,3 +165,9 @@ class Memory:
         usual = history.usual()
         self.strip.add(batch.mode, batch.tokens, usual.threshold_ns if usual else None)
         self.attribution.add(batch, usual)
+
+
+def _verdict(verified: Verified) -> str:
+    """What a comparison of tokens has shown, and the key of the page with the rest."""
+    agree = f"{verified.mode} verified: {verified.agree}/{verified.steps} agree"
+    return f"{agree}, FLAGGED: other logits than eager's (d)" if verified.flagged else f"{agree} (d)"

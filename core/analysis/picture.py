@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 from core.analysis.ceiling import ceiling
-from core.analysis.contention import Situation, advice, contention_now
+from core.analysis.contention import RECENT_NS, Situation, advice, contention_now, recent_tokens
 from core.analysis.gap import split_token
 from core.analysis.host_speed import host_changes
 from core.analysis.memory import Memory
-from core.analysis.sentence import limiting_sentence
+from core.analysis.sentence import TOKENLESS, limiting_sentence
 from core.analysis.stats import median
 from core.modes import BASELINE, MODES, ModeSpec
 from core.snapshot import STRIP_BUCKET_NS, Ceiling, ModeView, Rate, Snapshot, Strip
@@ -37,6 +37,7 @@ def picture(memory: Memory, now_ns: int, *, in_process: bool, spec_bytes_per_s: 
         mode=memory.mode,
         modes=modes,
         rate=rate,
+        halted=_halted(memory, now_ns),
         strip=Strip(
             now_bucket=now_ns // STRIP_BUCKET_NS,
             columns=memory.strip.columns(now_ns),
@@ -62,22 +63,25 @@ def picture(memory: Memory, now_ns: int, *, in_process: bool, spec_bytes_per_s: 
         host_changes=host_changes(memory.visits, memory.engine, kernels),
         neighbours=memory.neighbours,
     )
-    return _contended(memory, replace(snapshot, sentence=limiting_sentence(snapshot)))
+    return _judged(memory, snapshot)
 
 
-def _contended(memory: Memory, snapshot: Snapshot) -> Snapshot:
-    """Add the threshold of the current mode, the badge and the advice."""
+def _judged(memory: Memory, snapshot: Snapshot) -> Snapshot:
+    """Add the threshold of the current mode, the badge, the sentence and the advice."""
     history = memory.modes[memory.mode] if memory.mode is not None else None
     usual = history.usual() if history is not None else None
     tokens = history.tokens if history is not None else ()
-    contention = contention_now(
-        reversed(tokens),
-        snapshot.t_ns,
-        rivals=memory.attribution.rivals(tokens[-1]) if tokens else (None, None),
-        cpu=memory.machine.cpu,
-        cgroup=memory.machine.cgroup,
-        host=memory.machine.host,
-    )
+    if not snapshot.halted:
+        snapshot = replace(snapshot, recent=recent_tokens(reversed(tokens), snapshot.t_ns))
+    contention = None
+    if memory.failed is None:
+        contention = contention_now(
+            snapshot.recent,
+            rivals=memory.attribution.rivals(tokens[-1]) if tokens else (None, None),
+            cpu=memory.machine.cpu,
+            cgroup=memory.machine.cgroup,
+            host=memory.machine.host,
+        )
     situation = Situation(
         mode=memory.mode,
         cpu=memory.machine.cpu,
@@ -91,8 +95,18 @@ def _contended(memory: Memory, snapshot: Snapshot) -> Snapshot:
         snapshot,
         threshold_ns=usual.threshold_ns if usual is not None else None,
         contended=contention.text if contention is not None else "",
+        sentence=limiting_sentence(snapshot, contention),
         advice=advice(contention, snapshot.slow_shares, situation),
     )
+
+
+def _halted(memory: Memory, now_ns: int) -> bool:
+    """Whether nothing decodes: in a stage without tokens, or if none came for longer than the
+    figures on screen cover and than two tokens as long as the last one take."""
+    if memory.stage.stage in (*TOKENLESS, "paused", "failed"):
+        return True
+    newest = memory.newest
+    return newest is not None and now_ns - newest.done_ns > max(RECENT_NS, 2 * newest.wall_ns)
 
 
 def _rate(memory: Memory) -> Rate | None:
@@ -142,7 +156,6 @@ def _mode_view(memory: Memory, spec: ModeSpec, ceilings: Ceiling | None) -> Mode
         p99_ns=figures.p99_ns,
         dispatch_ns=figures.dispatch_ns,
         wait_ns=figures.wait_ns,
-        run_delay_ns=figures.run_delay_ns,
         speedup=baseline.wall_ns / figures.wall_ns if baseline else None,
         split=split,
         split_reason=reason,

@@ -6,16 +6,13 @@ never of what the GPU computes; without a reading of who used the CPU it names n
 
 from textwrap import shorten
 
-from core.analysis.surroundings import cpu_holder, own_pct
-from core.events import Verified
+from core.analysis.contention import Contention
+from core.events import CgroupSample, Stage, Verified
 from core.modes import BASELINE, ModeName
 from core.snapshot import ModeView, Snapshot, Split, StageView
 
 LONGEST = 160
 """Two lines of an 80-column terminal."""
-
-CONTENDED_SHARE = 0.10
-"""Run delay or throttling beyond a tenth of the time is more than any mode's own noise."""
 
 SLOWER_THAN_BASELINE = 0.97
 """Medians of one mode differ by up to 3 % between rounds on a quiet host."""
@@ -58,7 +55,7 @@ _STAGES = {
     "verifying": "Comparing tokens with eager",
     "stopped": "The engine stopped",
 }
-_LOADING = (
+TOKENLESS: tuple[Stage, ...] = (
     "starting",
     "importing",
     "downloading",
@@ -72,23 +69,24 @@ _LOADING = (
 """Stages in which no counted token can flow, whatever was measured before."""
 
 
-def limiting_sentence(snapshot: Snapshot) -> str:
-    """What limits this machine now: one sentence of at most LONGEST characters."""
-    return shorten(_sentence(snapshot), LONGEST, placeholder=" ...")
+def limiting_sentence(snapshot: Snapshot, contention: Contention | None = None) -> str:
+    """What limits this machine now: one sentence of at most LONGEST characters. While tokens flow
+    and `contention` holds the decode thread back, it speaks of that."""
+    return shorten(_sentence(snapshot, contention), LONGEST, placeholder=" ...")
 
 
-def _sentence(snapshot: Snapshot) -> str:
+def _sentence(snapshot: Snapshot, contention: Contention | None) -> str:
     stage, row = snapshot.stage, snapshot.mode_view(snapshot.mode)
     if snapshot.failed is not None:
         return f"The engine failed {_since(snapshot)}s ago: {snapshot.failed.reason.rstrip('. ')}."
     if snapshot.paused or stage.stage == "paused":
-        return f"Paused for {_since(snapshot)}s: nothing decodes, so nothing limits it."
-    if row is None or row.wall_ns is None or stage.stage in _LOADING:
-        return _loading(stage, _since(snapshot))
+        return f"Paused for {_since(snapshot)}s: nothing decodes, so nothing limits it{_beside(contention)}."
+    if row is None or row.wall_ns is None or stage.stage in TOKENLESS:
+        return _loading(stage, _since(snapshot), contention)
     if row.verified is not None and row.verified.flagged:
         return _wrong_tokens(row.verified)
-    if contention := _contention(snapshot, row, row.wall_ns):
-        return contention
+    if contention is not None:
+        return _contended(snapshot, contention, row.wall_ns)
     if snapshot.engine is not None and snapshot.engine.device == "cpu":
         rate = f", {snapshot.rate.tok_per_s:.0f} tok/s" if snapshot.rate is not None else ""
         where = "On the CPU, as asked" if snapshot.gpu_info and snapshot.gpu_info.name else "No GPU here"
@@ -103,38 +101,50 @@ def _sentence(snapshot: Snapshot) -> str:
     return _limited(row, row.wall_ns, row.split)
 
 
-def _loading(stage: StageView, seconds: str) -> str:
+def _loading(stage: StageView, seconds: str, contention: Contention | None) -> str:
     if stage.stage == "stopped":
         return f"{_STAGES[stage.stage]} {seconds}s ago."
     done = "" if stage.fraction is None else f", {100 * stage.fraction:.0f} % done"
-    return f"{_STAGES.get(stage.stage, stage.stage)}: {seconds}s so far{done}."
+    return f"{_STAGES.get(stage.stage, stage.stage)}: {seconds}s so far{done}{_beside(contention)}."
 
 
-def _contention(snapshot: Snapshot, row: ModeView, wall_ns: int) -> str:
-    """The sentence about whoever holds the CPU back, or "" if nobody does."""
-    cgroup, cpu = snapshot.cgroup, snapshot.cpu
-    if cgroup is not None and cgroup.throttled and cgroup.throttled_ns and cgroup.interval_ns:
-        share = cgroup.throttled_ns / cgroup.interval_ns
-        if share > CONTENDED_SHARE:
-            quota = f" of {cgroup.quota_cores:g} cores" if cgroup.quota_cores is not None else ""
-            return (
-                f"The CPU quota{quota} stopped this process {cgroup.throttled:,} times in the last "
-                f"{cgroup.interval_ns / 1e9:.1f} s, for {_ms(cgroup.throttled_ns)} ms in all."
-            )
-    # Run delay is a mean, so it is held against the mean token where that is known.
-    token_ns = max(wall_ns, snapshot.rate.mean_ns) if snapshot.rate is not None else wall_ns
-    delay_ns = min(row.run_delay_ns or 0, token_ns)
-    if delay_ns <= CONTENDED_SHARE * token_ns:
-        return ""
+def _beside(contention: Contention | None) -> str:
+    """Contention in a few words, for a sentence about something else."""
+    return f"; {contention.text}" if contention is not None and contention.text else ""
+
+
+def _contended(snapshot: Snapshot, contention: Contention, wall_ns: int) -> str:
+    """The sentence about whoever holds the CPU back, with the figures of the badge's tokens."""
+    cpu, recent = snapshot.cpu, snapshot.recent
+    token_ns = recent.wall_ns if recent is not None else wall_ns
+    delay_ns = min(recent.run_delay_ns or 0, token_ns) if recent is not None else 0
     waits = f"{_ms(delay_ns)} of each {_ms(token_ns)} ms token"
-    holder = cpu_holder(cpu)
-    if cpu is None or holder is None:
-        return f"The decode thread waits for a CPU in {waits}; who has it is not known."
-    if holder == "own threads":
-        return f"Our own other threads use {own_pct(cpu) / 100:.1f} cores: {waits} go to waiting for a CPU."
-    core = "" if cpu.decode_core is None else f"; decode is on core {cpu.decode_core}"
+    use = "have the CPU" if contention.cores is None else f"use {contention.cores:.1f} cores"
+    match contention.pressure:
+        case "quota":
+            return _throttled(snapshot.cgroup, token_ns)
+        case "neighbour":
+            core = "" if cpu is None or cpu.decode_core is None else f"; decode is on core {cpu.decode_core}"
+            return f"Other programs {use}: {waits} go to waiting for a CPU{core}."
+        case "own threads":
+            return f"Our own other threads {use}: {waits} go to waiting for a CPU."
+        case "cpu wait":
+            return f"The decode thread waits for a CPU in {waits}; who has it is not known."
+        case "steal":
+            stolen = (cpu.steal_pct if cpu is not None else None) or 0
+            return f"The hypervisor gives {stolen:.0f} % of this machine to other guests: {waits} are waits."
+        case "crowded":
+            return f"Other programs {use} and leave hardly one free; so far {waits} go to waiting for a CPU."
+
+
+def _throttled(cgroup: CgroupSample | None, token_ns: int) -> str:
+    if cgroup is None or not cgroup.throttled_ns:
+        return f"The CPU quota stops this process; a token takes {_ms(token_ns)} ms."
+    quota = f" of {cgroup.quota_cores:g} cores" if cgroup.quota_cores is not None else ""
+    times = f" {cgroup.throttled:,} times" if cgroup.throttled else ""
     return (
-        f"Other programs use {(cpu.others_pct or 0) / 100:.1f} cores: {waits} go to waiting for a CPU{core}."
+        f"The CPU quota{quota} stopped this process{times} in the last {cgroup.interval_ns / 1e9:.1f} s, "
+        f"for {_ms(cgroup.throttled_ns)} ms in all."
     )
 
 

@@ -71,8 +71,9 @@ class SlowToken:
 
     @property
     def text(self) -> str:
-        """One line: which token, how slow, and the evidence for its largest share."""
-        return f"token {self.index:,}: {_ms(self.wall_ns)}, +{_ms(self.excess_ns)}: {self.largest.evidence}"
+        """One line: its round and its place in it, how slow, the evidence for its largest share."""
+        which = f"token {self.round:,}/{self.index:,}"
+        return f"{which}: {_ms(self.wall_ns)}, +{_ms(self.excess_ns)}: {self.largest.evidence}"
 
 
 def explain(token: Token, usual: Typical, around: Surroundings) -> tuple[Share, ...]:

@@ -125,7 +125,7 @@ def _summary(result: BenchResult, arm: Arm) -> ArmSummary:
     measured = result.bandwidth.copy_bytes_per_s if result.bandwidth else None
     weights, steps = result.engine.weight_bytes, tok_per_s / result.engine.batch
     if spec is None:
-        missing["mbu_spec"] = source.removeprefix("n/a: ")
+        missing["mbu_spec"] = source
     if measured is None:
         missing["mbu_measured"] = missing["bound_ns"]
     if arm.verified is None:

@@ -7,7 +7,7 @@ overlaps, never to averages over seconds.
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from core.analysis.rivals import Loads, Rivals
 from core.analysis.stats import median
@@ -15,10 +15,6 @@ from core.events import CgroupSample, CpuSample, GpuSample, MonitorSample, Profi
 
 STALE_NS = 1_500_000_000
 """A sample further away than this says nothing; the slowest tier in use reads once a second."""
-
-BUSY_PCT = 25.0
-"""A rival that shares the decode thread's core evenly loads it by 50 %; half of that, so that
-sampling noise does not hide it. It names who had the CPU only where run delay was measured."""
 
 STEAL_PCT = 5.0
 """Steal below this share of one core is the hypervisor's ordinary housekeeping."""
@@ -42,7 +38,6 @@ SLOWING_REASONS = {
 }
 """NVML's clock event reasons that take speed away; the other bits are states, not limits."""
 
-CpuHolder = Literal["neighbour", "own threads"]
 _Sample = TypeVar("_Sample", CpuSample, GpuSample, CgroupSample, MonitorSample)
 
 
@@ -163,25 +158,6 @@ class Surroundings:
     def frame(self, token: Token) -> tuple[int, str]:
         """How long the frame that was reported last overlapped the token."""
         return _overlap([(s.t_ns - s.frame_ns, s.t_ns, "a frame") for s in self.frames], token)
-
-
-def cpu_holder(cpu: CpuSample | None) -> CpuHolder | None:
-    """Who kept the decode thread off the CPU, as far as the loads can tell; None if unclear.
-
-    Our own threads are the engine's beyond the decode thread (which fills at most one core)
-    and the monitor's.
-    """
-    if cpu is None or cpu.others_pct is None or cpu.engine_pct is None:
-        return None
-    others, own = cpu.others_pct, own_pct(cpu)
-    if max(others, own) < BUSY_PCT:
-        return None
-    return "neighbour" if others >= own else "own threads"
-
-
-def own_pct(cpu: CpuSample) -> float:
-    """Load of our own threads other than the decode thread, in percent of one core."""
-    return max((cpu.engine_pct or 0.0) - 100.0, 0.0) + (cpu.monitor_pct or 0.0)
 
 
 def _index(samples: Sequence[_Sample], token: Token) -> int | None:

@@ -12,6 +12,7 @@ from core.analysis.slow import Share, SlowToken
 from core.events import (
     AnyEvent,
     CpuSample,
+    EngineStage,
     HostInfo,
     ModeEntered,
     Neighbours,
@@ -37,6 +38,7 @@ class Decoding:
             HostInfo(0, "Xeon", 2, (0, 1), 2.0, None),
             READY,
             ModeEntered(1, "eager"),
+            EngineStage(1, "decoding"),
             CpuSample(1, (0.0, 0.0)),
         ]
         self.now = 1
@@ -95,7 +97,7 @@ def test_a_slow_token_is_listed_with_its_cause_once_its_sample_is_in() -> None:
     assert (view.token, view.round, view.mode, view.cause) == (100, 1, "eager", "neighbour")
     assert (view.wall_ns, view.excess_ns) == (30 * MS, 20 * MS)
     assert view.text == (
-        "token 100: 30.0 ms, +20.0 ms: the decode thread waited 20.0 ms for a CPU; "
+        "token 1/100: 30.0 ms, +20.0 ms: the decode thread waited 20.0 ms for a CPU; "
         "core 1 was 95 % busy, others used 0.5 cores"
     )
     assert snapshot.slow_shares == (CauseTotal("neighbour", 20 * MS, 1),)
@@ -176,7 +178,12 @@ def test_the_badge_and_the_advice_come_and_go_with_the_rival() -> None:
     for _ in range(10):
         decoding.batch(delay_ms=80, others=45)
     contended = shown(decoding)
-    assert contended.contended.startswith("neighbour: waits ")
+    recent = contended.recent
+    assert recent is not None
+    assert recent.run_delay_ns is not None
+    assert contended.contended == "neighbour: waits 40 % for a CPU"  # the calm before does not count
+    assert round(recent.run_delay_ns / recent.wall_ns, 2) == 0.40
+    assert "go to waiting for a CPU" in contended.sentence
     assert "--pin 0" in contended.advice
     assert shown(decoding.calm(30)).contended == ""
 

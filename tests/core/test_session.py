@@ -19,6 +19,7 @@ from core.events import (
     TextPiece,
     Token,
     TokenBatch,
+    Verified,
 )
 from core.opening import opening
 from core.session import Session
@@ -98,6 +99,37 @@ def session(source):
 def shown(session, *events, now_ns=5 * SECOND):
     session._source.said.extend(events)
     return session.snapshot(now_ns)
+
+
+@pytest.mark.parametrize(
+    ("stage", "age_ms", "excluded", "halted"),
+    [
+        ("decoding", 1_999, None, False),
+        ("decoding", 2_001, None, True),
+        ("decoding", 1_999, "warm-up", False),
+        ("profiling", 100, None, False),
+        ("stopped", 100, None, False),
+        ("verifying", 100, None, True),
+        ("compiling", 100, None, True),
+        ("paused", 100, None, True),
+    ],
+)
+def test_it_is_halted_in_stages_without_tokens_and_when_none_came_for_two_seconds(
+    session, stage, age_ms, excluded, halted
+):
+    counted, newest = batch("graph", 5), batch("graph", 5, at_ns=2 * SECOND, excluded=excluded)
+    events = READY, ModeEntered(2, "graph"), counted, newest, EngineStage(newest.t_ns, stage)
+    snapshot = shown(session, *events, now_ns=newest.t_ns + age_ms * MS)
+    assert snapshot.halted == halted
+    assert snapshot.rate is not None
+    assert snapshot.recent is None or not halted
+
+
+def test_slow_tokens_have_time_to_come(session):
+    slow = batch("graph", 3_000)
+    events = READY, ModeEntered(2, "graph"), slow, EngineStage(0, "decoding")
+    assert not shown(session, *events, now_ns=slow.t_ns + 5_999 * MS).halted
+    assert shown(session, now_ns=slow.t_ns + 6_001 * MS).halted
 
 
 def test_before_anything_is_known_the_snapshot_says_so(session):
@@ -238,3 +270,23 @@ def test_the_opening_is_what_a_session_shows_that_has_heard_nothing(in_process, 
     source.in_process = in_process
     session = Session(source, spec_bytes_per_s=spec_bytes_per_s, clock=lambda: 7 * SECOND)
     assert session.snapshot(7 * SECOND) == opening(7 * SECOND, in_process=in_process)
+
+
+@pytest.mark.parametrize(
+    ("agree", "flagged", "notice"),
+    [
+        (255, False, "graph verified: 255/255 agree (d)"),
+        (12, True, "graph verified: 12/255 agree, FLAGGED: other logits than eager's (d)"),
+    ],
+)
+def test_a_verification_says_what_it_found(session, agree, flagged, notice):
+    verified = Verified(SECOND, "graph", 255, agree, 0.1, 255, 0.1, flagged=flagged)
+    assert shown(session, READY, verified, now_ns=2 * SECOND).notice == notice
+
+
+def test_nobody_holds_back_an_engine_that_is_lost(session):
+    crowd = CpuSample(SECOND, (100.0, 100.0), others_pct=190.0)
+    lost = EngineFailed(SECOND, "killed")
+    assert shown(session, READY, crowd, now_ns=SECOND).contended == "others use 1.9 of 2 cores"
+    snapshot = shown(session, lost, now_ns=SECOND)
+    assert (snapshot.contended, snapshot.advice) == ("", "")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from core.commands import AnyCommand, SetShape, VerifyModes
+from core.commands import AnyCommand, SetShape, TakeProfile, VerifyModes
 from core.snapshot import RecordingView, Snapshot
 from tests.tui.support import scenes
 from tests.tui.support.fake_feed import FakeFeed
@@ -34,10 +34,10 @@ def shaped(batch: int = 1, prompt_tokens: int = 512) -> Snapshot:
         (shaped(), "v", VerifyModes(), "verifying tokens against eager-static …"),
         (shaped(), "b", SetShape(2, 512), "batch 2, prompt of 512 tokens; graphs are captured anew …"),
         (shaped(8), "B", SetShape(4, 512), "batch 4, prompt of 512 tokens"),
-        (shaped(), "right_square_bracket", SetShape(1, 1024), "batch 1, prompt of 1024 tokens"),
+        (shaped(), "right_square_bracket", SetShape(1, 1024), "batch 1, prompt of 1,024 tokens"),
         (shaped(), "left_square_bracket", SetShape(1, 256), "batch 1, prompt of 256 tokens"),
         (shaped(48), "b", SetShape(64, 512), "batch 64"),
-        (shaped(1, 5000), "right_square_bracket", SetShape(1, 8192), "prompt of 8192 tokens"),
+        (shaped(1, 5000), "right_square_bracket", SetShape(1, 8192), "prompt of 8,192 tokens"),
         (shaped(1, 20), "left_square_bracket", SetShape(1, 16), "prompt of 16 tokens"),
     ],
 )
@@ -61,7 +61,24 @@ async def test_a_key_asks_the_engine_and_is_answered(
 async def test_at_a_limit_nothing_is_asked_and_the_limits_are_named(snap: Snapshot, key: str) -> None:
     feed, shown = await pressed(snap, key)
     assert feed.commands == []
-    assert "batch goes from 1 to 64, prompts from 16 to 8192 tokens" in shown
+    assert "batch goes from 1 to 64, prompts from 16 to 8,192 tokens" in shown
+
+
+@pytest.mark.parametrize("key", ["b", "right_square_bracket"])
+async def test_no_graph_is_captured_anew_where_none_can_be(key: str) -> None:
+    feed, shown = await pressed(scenes.no_gpu(), key)
+    assert len(feed.commands) == 1
+    assert "tokens …" in shown
+    assert "anew" not in shown
+
+
+async def test_device_time_is_refused_at_once_on_a_cpu() -> None:
+    feed, shown = await pressed(scenes.no_gpu(), "m")
+    assert feed.commands == []
+    assert "! m cannot measure device time here: profile windows need CUDA" in shown
+    feed, shown = await pressed(scenes.eager_and_graph(), "m")
+    assert feed.commands == [TakeProfile()]
+    assert "! measuring device time …" in shown
 
 
 @pytest.mark.parametrize("key", ["b", "B", "left_square_bracket", "right_square_bracket"])

@@ -21,6 +21,16 @@ def test_a_notice_stands_for_its_time_and_goes() -> None:
     assert put_on(notices, EAGER, NOTICE_NS + 1).notice == ""
 
 
+def test_what_the_session_says_later_takes_the_place_of_an_answer() -> None:
+    notices = Notices()
+    old, new = replace(EAGER, notice="old news"), replace(EAGER, notice="graph verified: 255/255 agree (d)")
+    put_on(notices, old)
+    notices.say("verifying …", NOW_NS)
+    assert put_on(notices, old).notice == "verifying …"
+    assert put_on(notices, new, 1).notice == new.notice
+    assert put_on(notices, EAGER, 2).notice == ""
+
+
 def test_a_mode_stays_asked_for_while_it_is_prepared() -> None:
     notices = Notices()
     put_on(notices, EAGER)

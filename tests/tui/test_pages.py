@@ -7,8 +7,8 @@ import pytest
 
 from core.analysis.contention import Contention, Situation, advice
 from core.events import CpuSample
-from core.modes import MODES
-from core.snapshot import Cause, Snapshot, StageView
+from core.modes import MODES, ModeSpec
+from core.snapshot import Cause, Ceiling, Snapshot, StageView
 from tests.tui.support import scenes
 from tui.causes import MARKS, MEANINGS, UNKNOWN_MARK
 from tui.screens.detail import detail_text
@@ -89,9 +89,75 @@ def test_explanations_carry_the_values_of_the_snapshot() -> None:
     assert values["truly busy"] == "89 % = 3.74 of 4.18 ms"
     assert values["device gap"] == "0.40 ms a token"
     assert values["NVML util"] == "99 %"
-    assert values["weight-stream bound"] == "0.72 ms, 1389 tok/s"
+    assert values["weight-stream bound"] == "0.72 ms, 1,389 tok/s"
     assert values["ready, but no core"] == "0.02 ms/token"
     assert values["this screen"] == "1.3 % CPU, 2.3 KB/s, 3.10 ms a frame, 4 frames/s"
+
+
+@pytest.mark.parametrize(
+    ("wait", "words"),
+    [("spin", "spins while it waits for a token (--wait spin)"),
+     ("block", "sleeps while it waits for a token (--wait block)")],
+)  # fmt: skip
+def test_detail_says_how_the_decode_thread_waits(wait: str, words: str) -> None:
+    snap = replace(scenes.eager_and_graph(), engine=scenes.engine(wait=wait))
+    assert f" thread                 {words}" in text(detail_text, snap)
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_reason_that_several_meters_share_stands_once_and_cuts_no_definition(width: int) -> None:
+    rows = text(detail_text, scenes.no_gpu(), width).splitlines()
+    meters = rows[2 : rows.index("", 2)]
+    assert meters[0].startswith(" truly busy             n/a")
+    assert meters[0].endswith(" share of a token in which the device works")
+    assert meters[1] == " NVML utilisation       n/a     share of its window with any kernel running"
+    assert meters[5] == " GPM DRAM               n/a     share of cycles moving data to or from memory"
+    assert " ".join(" ".join(meters).split()).endswith(
+        "n/a: no NVIDIA driver (libnvidia-ml.so.1 not found) "
+        "(NVML utilisation, NVML samples, GPM graphics, GPM SM, GPM DRAM)"
+    )
+    assert ("needs CUDA (truly busy)" in "".join(meters)) == (width == 80)
+    assert "…" not in "".join(meters)
+
+
+def test_a_reason_without_room_in_its_row_stands_below() -> None:
+    rows = text(detail_text, scenes.compiling(), 80).splitlines()
+    assert rows[2] == " truly busy             n/a     share of a token in which the device works"
+    assert " n/a: nothing decodes now (truly busy)" in rows
+
+
+@pytest.mark.parametrize(("tokens", "shown"), [(41_956, "41,956"), (999_999, "999,999"), (1_234_567, "1.2M")])
+def test_large_counts_stay_apart_from_their_neighbours(tokens: int, shown: str) -> None:
+    snap = scenes.eager_and_graph()
+    snap = replace(snap, modes=tuple(replace(view, tokens=tokens) for view in snap.modes))
+    row = next(r for r in text(detail_text, snap).splitlines() if "3 graph" in r)
+    assert row.split()[-2:] == ["31.4", shown]
+
+
+def test_what_is_not_specified_says_so_once() -> None:
+    bare = Ceiling(None, None, "decoding on the CPU", None, None, None)
+    shown = text(detail_text, replace(scenes.no_gpu(), ceiling=bare))
+    assert " specified              n/a: decoding on the CPU" in shown
+
+
+@pytest.mark.parametrize("spec", MODES)
+def test_what_a_mode_is_for_reads_well_after_shows(spec: ModeSpec) -> None:
+    shown = " ".join(text(help_text, scenes.eager_and_graph(), 100).split())
+    assert f"{spec.name}: {spec.summary}; shows {spec.isolates}" in shown
+    assert not spec.isolates.endswith("fastest")
+
+
+def test_pages_set_no_old_share_beside_the_live_meters() -> None:
+    assert "truly busy             n/a: nothing decodes now" in text(detail_text, scenes.compiling(), 120)
+    shown = text(explain_text, scenes.compiling(), 100)
+    assert "truly busy           n/a: nothing decodes now\n" in shown
+    assert "239 (the last ones: nothing decodes now)" in shown
+    assert "the last ones" not in text(explain_text, scenes.eager_and_graph(), 100)
+
+
+def test_explanations_do_not_wait_for_what_was_not_recorded() -> None:
+    shown = text(explain_text, replace(scenes.replayed(), monitor=None), 100)
+    assert "this screen          n/a: not in this recording so far" in shown
 
 
 def test_explanations_say_why_a_value_is_missing() -> None:
@@ -113,17 +179,24 @@ def test_help_names_every_key_and_mode() -> None:
 def test_why_tells_shares_causes_evidence_and_advice() -> None:
     shown = text(why_text, scenes.contended(), 110)
     for words in (
-        "CONTENDED: neighbour: waits 43% for a CPU",
+        "CONTENDED: neighbour: waits 43 % for a CPU",
         "3 neighbours of ours",
         "► 3 neighbours are of our own making",
         "since eager-static was entered",
         "N neighbour    81 %     912 ms",
         "main cause of 51 tokens",
         "main cause of 1 token",
-        "N token 1,204: 41.3 ms, +18.9 ms: the decode thread waited 17.6 ms for a CPU",
+        "N 1 s ago, token 3/1,204: 41.3 ms, +18.9 ms: the decode thread waited 17.6 ms for a CPU",
     ):
         assert words in shown
-    assert shown.index("token 1,204") < shown.index("token 1,187")
+    assert shown.index("token 3/1,204") < shown.index("token 3/1,187")
+
+
+def test_in_a_replay_slow_tokens_stand_at_their_positions() -> None:
+    playback = scenes.replayed().playback
+    shown = text(why_text, replace(scenes.contended(), playback=playback))
+    assert "N 1:03, token 3/1,204: 41.3 ms" in shown
+    assert "▲ 0:04, token 3/41: 6.2 ms" in shown
 
 
 @pytest.mark.parametrize("cpu", [None, CpuSample(0, (2.0,) * 16)])
@@ -148,6 +221,9 @@ def test_why_says_that_there_is_nothing_to_say() -> None:
     assert "nobody holds the decode thread back" in shown
     assert "no slow token of this mode has been explained yet" in shown
     assert "none so far" in shown
+    halted = text(why_text, scenes.compiling())
+    assert "nothing decodes now" in halted
+    assert "nobody holds" not in halted
 
 
 def test_every_cause_has_a_letter_of_its_own_and_a_meaning() -> None:

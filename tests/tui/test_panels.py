@@ -5,12 +5,14 @@ from dataclasses import replace
 import pytest
 
 from core.events import CgroupSample, CpuSample, GpuSample
-from core.snapshot import Snapshot, StageView
+from core.snapshot import Rate, Snapshot, StageView
 from tests.tui.support import scenes
 from tui.glyphs import GlyphLevel
+from tui.palette import DIM
 from tui.widgets import readings
 from tui.widgets.compact import Compact
 from tui.widgets.cores import core_line
+from tui.widgets.digits import big
 from tui.widgets.failure import Failure
 from tui.widgets.gpu_panel import GpuPanel
 from tui.widgets.header import Header
@@ -40,7 +42,7 @@ def test_gpu_panel_puts_nvml_beside_true_busy(height: int) -> None:
     shown = text(GpuPanel, scenes.eager_and_graph(), 80, height)
     assert "99 %" in shown
     assert "89 %" in shown
-    assert "1980 MHz, not limited" in shown
+    assert "1,980 MHz, not limited" in shown
     assert "212/700 W" in shown
     assert "3.3/141 GB" in shown
     assert "41 °C" in shown
@@ -52,6 +54,33 @@ def test_gpu_panel_says_why_it_is_empty(height: int) -> None:
     assert "n/a: no NVIDIA driver (libnvidia-ml.so.1 not found)" in shown
     assert "n/a: needs CUDA" in shown
     assert "0 %" not in shown
+
+
+@pytest.mark.parametrize("height", [2, 11])
+def test_while_nothing_decodes_no_busy_share_stands_beside_the_live_meters(height: int) -> None:
+    shown = text(GpuPanel, scenes.compiling(), 100, height)
+    assert "0.0 %" in shown
+    assert "n/a: nothing decodes now" in shown
+    assert "89 %" not in shown
+    assert "n/a: nothing decodes now" in text(HostPanel, scenes.compiling(), 100, height)
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 3), (80, 1), (60, 3)])
+def test_while_nothing_decodes_the_rate_is_dim_and_called_the_last_one(width: int, height: int) -> None:
+    live, halted = (
+        RatePanel(GlyphLevel.BRAILLE).paint(scene(), width, height)
+        for scene in (scenes.eager_and_graph, scenes.compiling)
+    )
+    assert "last: mode 3 graph" in "\n".join(line.plain for line in halted)
+    assert "last" not in "\n".join(line.plain for line in live)
+    strips = [line.strip(width, GlyphLevel.BRAILLE) for line in halted]
+    assert {style for strip in strips for text, style, _ in strip if text.strip()} == {DIM}
+
+
+def test_a_mode_without_tokens_has_no_last_ones() -> None:
+    entered = replace(scenes.compiling(), rate=None, modes=scenes.mode_views((), "graph"))
+    assert "last" not in text(RatePanel, entered, 80, 3)
+    assert "n/a: not measured yet" in text(GpuPanel, entered, 80, 2)
 
 
 def test_each_missing_gpu_reading_carries_its_reason() -> None:
@@ -69,7 +98,7 @@ def test_each_missing_gpu_reading_carries_its_reason() -> None:
 def test_event_reasons_are_words() -> None:
     gpu = GpuSample(scenes.NOW_NS, sm_mhz=1200, event_reasons=0x4 | 0x40)
     shown = text(GpuPanel, replace(scenes.eager_and_graph(), gpu=gpu), 100, 11)
-    assert "1200 MHz, software power cap + hardware thermal slowdown (!)" in shown
+    assert "1,200 MHz, software power cap + hardware thermal slowdown (!)" in shown
 
 
 def test_old_readings_are_called_stale() -> None:
@@ -87,6 +116,14 @@ def test_host_panel_names_the_decode_core_and_what_disturbs_it(height: int) -> N
     assert "12 %" in shown
     assert "no quota" in shown
     assert "0.3 %" in shown
+
+
+def test_a_replay_does_not_wait_for_a_reading_that_was_not_recorded() -> None:
+    assert "this screen costs      1.3 % CPU" in text(HostPanel, scenes.replayed(), 80, 11)
+    assert "this screen" not in text(HostPanel, replace(scenes.replayed(), monitor=None), 80, 11)
+    assert "this screen costs      n/a: no reading yet" in text(
+        HostPanel, replace(scenes.eager_and_graph(), monitor=None), 80, 11
+    )
 
 
 def test_the_marker_stands_under_the_decode_core() -> None:
@@ -158,6 +195,9 @@ def test_rate_is_large_where_it_can_be_and_small_elsewhere() -> None:
         assert "239 tok/s" in small
         assert "4.18 ms/token" in small
     assert text(RatePanel, EMPTY, 80, 1).split() == ["-", "tok/s", "-", "ms/token"]
+    fast = replace(snap, rate=Rate(1389.4, 720_000, 720_000, 730_000, 96))
+    assert " 1,389 tok/s" in text(RatePanel, fast, 80, 1)
+    assert text(RatePanel, fast, 80, 3).splitlines()[2].startswith("  " + big("1389")[2])
     ascii_rows = RatePanel(GlyphLevel.ASCII).paint(snap, 80, 3)
     assert "239 tok/s" in ascii_rows[0].plain
 
@@ -168,7 +208,9 @@ def test_keys_follow_the_state() -> None:
     assert "space → graph" in text(KeyBar, scenes.eager_only())
     assert "space" not in text(KeyBar, scenes.no_gpu())
     assert "p resume" in text(KeyBar, replace(live, paused=True), 100)
-    assert "R restart" in text(KeyBar, scenes.failed())
+    assert "R restart the engine  d detail" in text(KeyBar, scenes.failed())
+    beside = replace(scenes.failed(), neighbours=2)
+    assert "R restart the engine  N end a neighbour  d detail" in text(KeyBar, beside)
     assert "space" not in text(KeyBar, scenes.loading())
     for width in (30, 80, 200):
         assert text(KeyBar, live, width).rstrip().endswith("? help  q quit")
@@ -191,7 +233,7 @@ def test_the_bar_offers_what_undoes() -> None:
 @pytest.mark.parametrize("height", [2, 11])
 def test_host_panel_says_who_contends_and_what_of_it_is_ours(height: int) -> None:
     shown = text(HostPanel, scenes.contended(), 80, height)
-    assert "neighbour: waits 43% for a CPU" in shown
+    assert "neighbour: waits 43 % for a CPU" in shown
     assert "3 neighbours of ours" in shown
     assert "of ours" not in text(HostPanel, scenes.eager_and_graph(), 80, height)
 
@@ -270,7 +312,7 @@ def test_loading_lists_finished_stages_with_their_time() -> None:
     assert "✓ starting the engine process" in shown
     assert "✓ importing torch and transformers    2.0 s" in shown
     assert "▸ building the model                  1.0 s" in shown
-    assert "50%" in shown
+    assert "░  50 %" in shown
 
 
 def test_a_notice_goes_before_the_sentence() -> None:
@@ -289,7 +331,7 @@ def test_text_shows_its_end() -> None:
 
 def test_work_panel_shows_ceilings_and_kernels() -> None:
     shown = text(WorkPanel, scenes.eager_and_graph(), 70, 12)
-    assert "0.72 ms, 1389 tok/s" in shown
+    assert "0.72 ms, 1,389 tok/s" in shown
     assert "4,290 GB/s, 17 % used" in shown
     assert "4,814 GB/s (NVML), 15 % used" in shown
     assert "1,431" in shown
@@ -300,5 +342,8 @@ def test_compact_view_says_the_most_important_first() -> None:
     lines = text(Compact, scenes.eager_and_graph(), 40, 10).splitlines()
     assert lines[0].strip() == "239 tok/s"
     assert "GPU idle 11 %" in lines
+    halted = text(Compact, scenes.compiling(), 40, 10).splitlines()
+    assert "3 graph  (last)" in halted
+    assert not any("GPU idle" in line for line in halted)
     assert "engine lost" in text(Compact, scenes.failed(), 40, 10)
     assert "downloading the model 12.4 s" in text(Compact, scenes.loading(), 40, 10)

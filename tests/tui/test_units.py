@@ -18,9 +18,17 @@ def test_milliseconds_have_three_significant_digits(ns: int, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("per_s", "text"), [(4.31, "4.31"), (53.24, "53.2"), (239.2, " 239"), (1389.4, "1389"), (12_345, " 12k")]
+    ("per_s", "text"),
+    [
+        (4.31, "4.31"),
+        (53.24, "53.2"),
+        (239.2, " 239"),
+        (999.5, "1,000"),
+        (1389.4, "1,389"),
+        (12_345, "12,345"),
+    ],
 )
-def test_rates_keep_four_cells(per_s: float, text: str) -> None:
+def test_rates_have_three_significant_digits_and_thousands_set_apart(per_s: float, text: str) -> None:
     assert units.rate(per_s) == text
 
 
@@ -33,7 +41,7 @@ def test_milliseconds_never_leave_their_four_cells(ns: int) -> None:
 def test_percent_never_narrower_than_five_cells_and_wider_only_beyond_three_digits(value: float) -> None:
     text = units.percent(value)
     assert text.endswith(" %")
-    assert len(text) == (5 if value < 999.5 else len(f"{value:.0f} %"))
+    assert len(text) == (5 if value < 999.5 else len(f"{value:,.0f} %"))
 
 
 @given(st.floats(min_value=0.001, max_value=9_999))

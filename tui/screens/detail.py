@@ -1,5 +1,6 @@
 """The detail page: the current mode's kernels, split and ceilings, and every meter's definition."""
 
+from core.settings import Wait
 from core.snapshot import ModeView, Snapshot
 from tui import units
 from tui.line import Line
@@ -10,13 +11,18 @@ from tui.widgets.rows import VALUE_AT, labelled, title, wrapped
 from tui.widgets.work_panel import ceiling_rows, kernel_rows
 from tui.words import current
 
+_WAITS: dict[Wait, str] = {
+    "spin": "spins while it waits for a token",
+    "block": "sleeps while it waits for a token",
+}
 _TOP_KERNELS = 14
 _NAME_CELLS = 18
 _COLUMN_CELLS = 6
+_COUNT_CELLS = 8
 _COLUMNS = ("wall", "p99", "disp", "wait", "busy", "host", "lnch", "dev", "pre", "n")
 _METERS = (
     ("util_pct", "NVML utilisation", "share of its window with any kernel running"),
-    ("util_samples_pct", "NVML samples", "the same, mean of NVML's samples of the last second"),
+    ("util_samples_pct", "NVML samples", "the same, mean of its samples of the last second"),
     ("gpm_graphics_pct", "GPM graphics", "share of time with the compute engine active"),
     ("gpm_sm_pct", "GPM SM", "share of SM-cycles with a warp resident"),
     ("gpm_dram_pct", "GPM DRAM", "share of cycles moving data to or from memory"),
@@ -51,9 +57,10 @@ def detail_text(snap: Snapshot, width: int) -> list[Line]:
             ),
             labelled(
                 "round",
-                f"{engine.prompt_tokens} prompt + {engine.new_tokens} new, cache {engine.cache_len}",
+                f"{engine.prompt_tokens:,} prompt + {engine.new_tokens:,} new, cache {engine.cache_len:,}",
                 width,
             ),
+            labelled("thread", f"{_WAITS[engine.wait]} (--wait {engine.wait})", width),
             labelled("attention, dtype", f"{engine.attention}, {engine.dtype}", width),
             labelled(
                 "software",
@@ -66,23 +73,36 @@ def detail_text(snap: Snapshot, width: int) -> list[Line]:
 
 
 def meter_rows(snap: Snapshot, width: int) -> list[Line]:
-    """True busy beside NVML's meters, each with its definition."""
-    lines = [_meter("truly busy", busy_words(snap), "share of a token in which the device works", width)]
+    """True busy beside NVML's meters, each with its definition. Why a value is missing stands below
+    them all where several lack it for the same reason or the row has no room for it."""
+    meters = [("truly busy", busy_words(snap), "share of a token in which the device works")]
     gpu = snap.gpu
     for field, name, meaning in _METERS:
         if gpu is None:
             value = units.na(gpu_absence(snap))
         else:
             value = units.reading(getattr(gpu, field), units.percent, gpu.missing, field)
-        lines.append(_meter(name, value, meaning, width))
+        meters.append((name, value, meaning))
+    values = [value for _, value, _ in meters]
+    lines, reasons = [], dict[str, list[str]]()
+    for name, value, meaning in meters:
+        shown = value
+        if values.count(value) > 1 or _meter(name, value, meaning).cells > width:
+            shown = units.without_reason(value)
+        if shown != value:
+            reasons.setdefault(value, []).append(name)
+        lines.append(_meter(name, shown, meaning))
+    for value, names in reasons.items():
+        lines += wrapped(f"{value} ({', '.join(names)})", width, 2, " ", DIM)
     return lines
 
 
 def mode_rows(snap: Snapshot, width: int) -> list[Line]:
     """One row of figures for each mode, and how its tokens compare with eager's."""
     head = Line().to(_NAME_CELLS)
-    for name in _COLUMNS:
+    for name in _COLUMNS[:-1]:
         head.add(f"{name:>{_COLUMN_CELLS}}", DIM)
+    head.add(f"{_COLUMNS[-1]:>{_COUNT_CELLS}}", DIM)
     lines = [head]
     for view in snap.modes:
         line = Line().add(
@@ -94,7 +114,7 @@ def mode_rows(snap: Snapshot, width: int) -> list[Line]:
             continue
         for ns in _times(view):
             line.add(f"{'-' if ns is None else units.ms(ns):>{_COLUMN_CELLS}}")
-        lines.append(line.add(f"{units.count(view.tokens):>{_COLUMN_CELLS}}", DIM))
+        lines.append(line.add(f"{_count(view.tokens):>{_COUNT_CELLS}}", DIM))
         lines += _verification(view, width)
     for change in snap.host_changes:
         lines += wrapped(change.text, width, 3, f" {CHANGED} ", WARN)
@@ -125,10 +145,14 @@ def _times(view: ModeView) -> list[int | None]:
     return [view.wall_ns, view.p99_ns, view.dispatch_ns, view.wait_ns, *parts, view.prefill_ns]
 
 
-def _meter(name: str, value: str, meaning: str, width: int) -> Line:
-    line = Line().add(f" {name}", DIM).to(VALUE_AT).add(units.shorten(value, max(0, width - VALUE_AT)), WORK)
-    line.add("  ").to(VALUE_AT + 8)
-    return line.add(units.shorten(meaning, max(0, width - line.cells)), DIM)
+def _count(tokens: int) -> str:
+    """As many as fit into the column: ``41,956``, ``1.2M``."""
+    return units.count(tokens) if tokens < 10**6 else f"{tokens / 1e6:.1f}M"
+
+
+def _meter(name: str, value: str, meaning: str) -> Line:
+    line = Line().add(f" {name}", DIM).to(VALUE_AT).add(value, WORK)
+    return line.add("  ").to(VALUE_AT + 8).add(meaning, DIM)
 
 
 def _verification(view: ModeView, width: int) -> list[Line]:

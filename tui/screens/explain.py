@@ -8,7 +8,7 @@ from tui.widgets import readings
 from tui.widgets.gpu_panel import busy_words, clock_words, gpu_absence
 from tui.widgets.rows import wrapped
 from tui.widgets.work_panel import ceiling_rows
-from tui.words import current
+from tui.words import NOTHING_DECODES, current, true_busy
 
 Entry = tuple[str, str, str]
 """What a number is called, its value now, and what it means."""
@@ -37,14 +37,16 @@ def speed(snap: Snapshot) -> list[Entry]:
     batch = snap.engine.batch if snap.engine else 1
     prompt = f" of {units.count(snap.engine.prompt_tokens)} tokens" if snap.engine else ""
 
+    last = f" (the last ones: {NOTHING_DECODES})" if snap.halted else ""
+
     def milliseconds(ns: int | None) -> str:
         return NO_TOKENS if ns is None else f"{units.ms(ns).strip()} ms"
 
     return [
-        ("tok/s", units.rate(rate.tok_per_s).strip() if rate else NO_TOKENS,
+        ("tok/s", f"{units.rate(rate.tok_per_s).strip()}{last}" if rate else NO_TOKENS,
          f"Batch size ({batch}) times tokens, divided by the sum of their times; pauses and tokens "
          "under the profiler do not count."),
-        ("ms/token, p50, p99", _three(snap),
+        ("ms/token, p50, p99", f"{_three(snap)}{last if rate else ''}",
          "From before the first kernel of a token is submitted until after the device has finished it: "
          "mean, median and the slowest hundredth."),
         ("dispatch", milliseconds(view.dispatch_ns if view else None),
@@ -67,7 +69,7 @@ def device(snap: Snapshot) -> list[Entry]:
         nvml = units.reading(gpu.util_pct, units.percent, gpu.missing, "util_pct").strip()
     ceilings = dict(ceiling_rows(snap.ceiling))
     return [
-        ("truly busy", f"{busy_words(snap).strip()}{_of_wall(view)}",
+        ("truly busy", f"{busy_words(snap).strip()}{_of_wall(snap)}",
          "Union of all kernel, copy and fill intervals of a token, from kernel records of a few steps, as a "
          "share of the token's time. It repeats within a tenth of a percent; the token's time does not."),
         ("host gap", _gap(view, split, "host_gap_ns"),
@@ -131,8 +133,9 @@ def _three(snap: Snapshot) -> str:
     )
 
 
-def _of_wall(view: ModeView | None) -> str:
-    if view is None or view.split is None or view.wall_ns is None:
+def _of_wall(snap: Snapshot) -> str:
+    view = current(snap)
+    if true_busy(snap) is None or view is None or view.split is None or view.wall_ns is None:
         return ""
     return f" = {units.ms(view.split.busy_ns).strip()} of {units.ms(view.wall_ns).strip()} ms"
 

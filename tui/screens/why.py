@@ -8,7 +8,7 @@ from tui.line import Line
 from tui.palette import BAD, DIM, GOOD, HOST, SENTENCE, STRONG, TEXT, WARN
 from tui.widgets.readings import own_neighbours
 from tui.widgets.rows import title, wrapped
-from tui.words import current
+from tui.words import NOTHING_DECODES, current
 
 _SHARE_AT = 17
 _BAR_CELLS = 20
@@ -22,6 +22,8 @@ def why_text(snap: Snapshot, width: int) -> list[Line]:
     lines = [Line(), title("now", "", width)]
     if snap.contended:
         lines += wrapped(f"CONTENDED: {snap.contended}", room, 2, "   ", WARN)
+    elif snap.halted:
+        lines.append(Line().add(f"   {NOTHING_DECODES}", DIM))
     else:
         lines.append(Line().add("   nobody holds the decode thread back", GOOD))
     if snap.neighbours:
@@ -30,8 +32,8 @@ def why_text(snap: Snapshot, width: int) -> list[Line]:
     lines += [Line(), title("what slow tokens lost", since_words(snap), width)]
     lines += share_rows(snap.slow_shares, width)
     lines += wrapped(threshold_words(snap), room, 3, "   ", DIM)
-    lines += [Line(), title("slow tokens", "newest first, explained within a second", width)]
-    lines += [row for slow in snap.slow for row in slow_rows(slow, room)]
+    lines += [Line(), title("slow tokens", "by round/token, newest first, explained within a second", width)]
+    lines += [row for slow in snap.slow for row in slow_rows(slow, when_words(slow, snap), room)]
     if not snap.slow:
         lines.append(Line().add("   none so far", DIM))
     lines += [Line(), title("causes", "the same letters mark the strip", width)]
@@ -78,8 +80,16 @@ def share_rows(shares: tuple[CauseTotal, ...], width: int) -> list[Line]:
     return lines
 
 
-def slow_rows(slow: SlowView, width: int) -> list[Line]:
+def when_words(slow: SlowView, snap: Snapshot) -> str:
+    """When a token was done: its position in a recording, or how long ago."""
+    age_ns = max(0, snap.t_ns - slow.done_ns)
+    if snap.playback is not None:
+        return units.clock(snap.playback.position_ns - age_ns)
+    return f"{age_ns / units.NS_PER_S:.0f} s ago"
+
+
+def slow_rows(slow: SlowView, when: str, width: int) -> list[Line]:
     """One slow token with its evidence."""
     lead = f"   {mark(slow.cause)} "
-    rows = wrapped(f"{slow.text} ({slow.mode})", width, _SLOW_ROWS, " " * len(lead), TEXT)
+    rows = wrapped(f"{when}, {slow.text} ({slow.mode})", width, _SLOW_ROWS, " " * len(lead), TEXT)
     return [Line().add(lead, BAD).add(rows[0].plain[len(lead) :]), *rows[1:]]

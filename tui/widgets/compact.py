@@ -8,7 +8,7 @@ from tui.widgets.loading import stage_words
 from tui.widgets.panel import Panel
 from tui.widgets.playback_bar import playback_words
 from tui.widgets.rows import wrapped
-from tui.words import current, is_loading, mode_words, true_busy
+from tui.words import is_loading, mode_words, true_busy
 
 
 class Compact(Panel):
@@ -29,10 +29,12 @@ class Compact(Panel):
         if snap.contended:
             lines.append(Line().add("CONTENDED ", WARN).add(snap.contended, TEXT))
         if snap.rate is not None and snap.mode is not None:
-            lines.append(Line().add(f"{rate(snap.rate.tok_per_s)} tok/s", STRONG))
-            lines.append(Line().add(f"{ms(snap.rate.mean_ns)} ms/token", STRONG))
-            lines.append(Line().add(mode_words(snap.mode), KEY).add("  PAUSED" if snap.paused else "", WARN))
-            busy = true_busy(current(snap))
+            ink = DIM if snap.halted else STRONG
+            lines.append(Line().add(f"{rate(snap.rate.tok_per_s)} tok/s", ink))
+            lines.append(Line().add(f"{ms(snap.rate.mean_ns)} ms/token", ink))
+            state = "  PAUSED" if snap.paused else "  (last)" if snap.halted else ""
+            lines.append(Line().add(mode_words(snap.mode), KEY).add(state, WARN))
+            busy = true_busy(snap)
             if busy is not None:
                 lines.append(Line().add(f"GPU idle {share(1 - busy).strip()}", TEXT))
         text, style = (snap.notice, WARN) if snap.notice else (snap.sentence, SENTENCE)

@@ -10,7 +10,7 @@ from tui.palette import BAD, DIM, STRONG, TEXT, WARN, WORK
 from tui.widgets.panel import Panel
 from tui.widgets.readings import staleness
 from tui.widgets.rows import LABEL_AT, labelled, title, wrapped
-from tui.words import absence, current, gpu_words, true_busy, true_busy_reason
+from tui.words import absence, gpu_words, true_busy, true_busy_reason
 
 _SHORT_REASON = 26
 _GAUGE_AT = 19
@@ -37,7 +37,7 @@ def gpu_absence(snap: Snapshot) -> str:
 
 def busy_words(snap: Snapshot, width: int | None = None) -> str:
     """The device's true busy share of a token in the current mode."""
-    share = true_busy(current(snap))
+    share = true_busy(snap)
     return units.na(true_busy_reason(snap), width) if share is None else units.share(share)
 
 
@@ -83,7 +83,7 @@ def _tall(snap: Snapshot, width: int, height: int, level: GlyphLevel) -> list[Li
     info, gpu = snap.gpu_info, snap.gpu
     about = f"{gpu_words(info.name)}, driver {info.driver or 'n/a'}" if info and info.name else ""
     lines = [title("gpu", about, width)]
-    busy = true_busy(current(snap))
+    busy = true_busy(snap)
     busy_line = _gauge("truly busy", busy and busy * 100, busy_words(snap), "of a token's time", width)
     if gpu is None:
         reason = wrapped(units.na(gpu_absence(snap)), width, 2, " ", TEXT)

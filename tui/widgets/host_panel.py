@@ -70,7 +70,7 @@ def _tall(snap: Snapshot, width: int, height: int, level: GlyphLevel) -> list[Li
         ("stolen by hypervisor", readings.steal(cpu)),
         ("CPU quota", readings.quota(snap.cgroup).removeprefix("quota ")),
         ("tasks wait for a CPU", readings.pressure(snap.cgroup)),
-        ("this screen costs", readings.own_cost(snap)),
+        ("this screen costs", "" if _unrecorded(snap) else readings.own_cost(snap)),
         ("cores", _cores(snap)),
         ("where it runs", _place(snap)),
     ]
@@ -84,13 +84,18 @@ def _tall(snap: Snapshot, width: int, height: int, level: GlyphLevel) -> list[Li
     return lines[:height]
 
 
+def _unrecorded(snap: Snapshot) -> bool:
+    """Whether this is a replay of what no screen was watching: it costs nothing that is known."""
+    return snap.playback is not None and snap.monitor is None
+
+
 def _cores(snap: Snapshot) -> str:
     host, cpu = snap.host, snap.cpu
     if host is None:
         return ""
     text = f"{host.usable_cores:g} usable of {host.cores}"
     if cpu is not None and cpu.core_mhz is not None:
-        text += f", {cpu.core_mhz:.0f} MHz"
+        text += f", {cpu.core_mhz:,.0f} MHz"
     if cpu is not None and cpu.load_1m is not None:
         text += f", load {cpu.load_1m:.1f}"
     return text

@@ -27,7 +27,8 @@ def _wishes(snap: Snapshot) -> list[tuple[str, str]]:
     if snap.playback is not None:
         return _replay_wishes(snap.playback)
     if snap.failed is not None:
-        return [("R", "restart the engine"), ("d", "detail"), ("e", "explain")]
+        ours = [("N", "end a neighbour")] if snap.neighbours else []
+        return [("R", "restart the engine"), *ours, ("d", "detail"), ("e", "explain")]
     if is_loading(snap):
         return [("d", "detail"), ("e", "explain")]
     graph = snap.mode_view(REPLAYED)

@@ -1,6 +1,7 @@
 """What the engine is doing before the first token, and for how long."""
 
 from core.snapshot import Snapshot, StageView
+from tui import units
 from tui.glyphs import GlyphLevel
 from tui.line import Line
 from tui.palette import DIM, GOOD, KEY, STRONG, TEXT, WORK
@@ -64,7 +65,7 @@ class Loading(Panel):
         if stage.fraction is not None:
             filled = round(min(1.0, max(0.0, stage.fraction)) * _GAUGE_CELLS)
             gauge = Line().to(5).add("█" * filled, WORK).add("░" * (_GAUGE_CELLS - filled), DIM)
-            lines.append(gauge.add(f" {stage.fraction:4.0%}", TEXT))
+            lines.append(gauge.add(f" {units.share(stage.fraction)}", TEXT))
         lines.append(Line())
         introduction = wrapped(_INTRODUCTION, min(width, 76), 6, "   ", DIM)
         if len(lines) + len(introduction) <= height and snap.playback is None:

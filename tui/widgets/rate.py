@@ -1,5 +1,7 @@
 """How fast it decodes now, and in which way: the first thing that anyone reads."""
 
+from collections.abc import Callable
+
 from rich.style import Style
 
 from core.modes import BASELINE, mode_spec
@@ -20,39 +22,51 @@ _FACTS_AT = 53
 
 
 class RatePanel(Panel):
-    """Tokens per second and milliseconds per token, large where there is room."""
+    """Tokens per second and milliseconds per token, large where there is room; dim, and called
+    the last ones, while nothing decodes."""
 
     def paint(self, snap: Snapshot, width: int, height: int) -> list[Line]:
         if height < ROWS or width < BIG_WIDTH or self.level is GlyphLevel.ASCII:
             return _small(snap, width, height)
-        speed, latency = _figures(snap)
+        # Among digits of this size a comma would pass for a point.
+        speed, latency = _figures(snap, units.number)
         lines = []
+        ink, units_ink = _inks(snap)
         for row, (left, right) in enumerate(zip(big(speed), big(latency), strict=True)):
             last = row == ROWS - 1
-            line = Line().to(1 + _SLOT - len(left)).add(left, STRONG)
-            line.add(" tok/s" if last else "", TEXT).to(26 + _SLOT - len(right)).add(right, STRONG)
-            line.add(" ms/token" if last else "", TEXT).to(_FACTS_AT)
+            line = Line().to(1 + _SLOT - len(left)).add(left, ink)
+            line.add(" tok/s" if last else "", units_ink).to(26 + _SLOT - len(right)).add(right, ink)
+            line.add(" ms/token" if last else "", units_ink).to(_FACTS_AT)
             lines.append(line)
         for line, (text, style) in zip(lines, _facts(snap, width - _FACTS_AT), strict=False):
             line.add(units.shorten(text, width - _FACTS_AT), style)
         return lines
 
 
-def _figures(snap: Snapshot) -> tuple[str, str]:
+def _inks(snap: Snapshot) -> tuple[Style, Style]:
+    """For the figures, and for what stands beside them."""
+    return (DIM, DIM) if snap.halted else (STRONG, TEXT)
+
+
+def _figures(snap: Snapshot, rate: Callable[[float, int], str]) -> tuple[str, str]:
+    """Tokens per second, as `rate` writes them, and milliseconds per token."""
     if snap.rate is None:
         return "-", "-"
-    return units.rate(snap.rate.tok_per_s).strip(), units.ms(snap.rate.mean_ns).strip()
+    return rate(snap.rate.tok_per_s, 4).strip(), units.ms(snap.rate.mean_ns).strip()
 
 
 def _facts(snap: Snapshot, room: int) -> list[tuple[str, Style]]:
     view = current(snap)
     if view is None or snap.mode is None:
         return []
-    facts = [(f"mode {mode_words(snap.mode)}", KEY)]
+    figures_ink = _inks(snap)[1]
+    words = f"mode {mode_words(snap.mode)}"
+    facts = [(f"last: {words}", DIM) if snap.halted and snap.rate is not None else (words, KEY)]
     if snap.rate is not None:
-        facts.append((f"p50 {units.ms(snap.rate.p50_ns)}  p99 {units.ms(snap.rate.p99_ns)}", TEXT))
+        facts.append((f"p50 {units.ms(snap.rate.p50_ns)}  p99 {units.ms(snap.rate.p99_ns)}", figures_ink))
     if view.speedup is not None and snap.mode != BASELINE:
-        facts.append((_speedups(snap, view, room), GOOD if view.speedup > 1 else TEXT))
+        ink = GOOD if view.speedup > 1 and not snap.halted else figures_ink
+        facts.append((_speedups(snap, view, room), ink))
     else:
         facts.append((mode_spec(snap.mode).summary, DIM))
     return facts
@@ -71,9 +85,10 @@ def _speedups(snap: Snapshot, view: ModeView, room: int) -> str:
 
 
 def _small(snap: Snapshot, width: int, height: int) -> list[Line]:
-    speed, latency = _figures(snap)
-    line = Line().add(f" {speed.rjust(4)}", STRONG).add(" tok/s  ")
-    line.add(f"{latency.rjust(4)}", STRONG).add(" ms/token  ")
+    speed, latency = _figures(snap, units.rate)
+    ink, units_ink = _inks(snap)
+    line = Line().add(f" {speed.rjust(5)}", ink).add(" tok/s  ", units_ink)
+    line.add(f"{latency.rjust(4)}", ink).add(" ms/token  ", units_ink)
     rest = _facts(snap, width - line.cells)
     if height == 1:
         for text, style in (*rest[1:], *rest[:1]):

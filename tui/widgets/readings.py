@@ -3,18 +3,26 @@
 from core.events import CgroupSample, CpuSample, Event
 from core.snapshot import Snapshot
 from tui import units
-from tui.words import current, stale_words
+from tui.words import NOTHING_DECODES, stale_words
 
 NO_SAMPLE = "no reading yet"
 NO_QUOTA = "no quota"
 
 
 def run_delay(snap: Snapshot, width: int | None = None) -> str:
-    """Time per token that the decode thread was ready but had no core."""
-    view = current(snap)
-    if view is None or view.run_delay_ns is None:
-        return units.na("no schedstat" if view is not None and view.visited else "no tokens yet", width)
-    return f"{units.ms(view.run_delay_ns)} ms/token"
+    """Time per token, of the last two seconds, that the decode thread was ready but had no core."""
+    recent = snap.recent
+    if recent is None:
+        return units.na(_no_recent_token(snap), width)
+    if recent.run_delay_ns is None:
+        return units.na("no schedstat", width)
+    return f"{units.ms(recent.run_delay_ns)} ms/token"
+
+
+def _no_recent_token(snap: Snapshot) -> str:
+    if snap.rate is None:
+        return "no tokens yet"
+    return NOTHING_DECODES if snap.halted else "no token in the last 2 s"
 
 
 def others(cpu: CpuSample | None, width: int | None = None) -> str:
@@ -76,7 +84,7 @@ def own_cost(snap: Snapshot) -> str:
     """What this screen costs: CPU of its thread, traffic to the terminal."""
     monitor = snap.monitor
     if monitor is None:
-        return units.na(NO_SAMPLE)
+        return units.na(NO_SAMPLE if snap.playback is None else "not in this recording so far")
     text = f"{units.percent_words(monitor.cpu_pct)} CPU"
     if monitor.bytes_per_s is not None:
         text += f", {units.kilobytes_per_s(monitor.bytes_per_s)}"

@@ -82,7 +82,7 @@ def test_a_batch_streams_the_weights_once_for_all_its_sequences() -> None:
 def test_a_model_on_the_cpu_is_not_held_against_the_gpu_beside_it() -> None:
     found = ceiling(engine("cpu"), None, H200, tok_per_s=80.0)
     assert found is not None
-    assert (found.spec_bytes_per_s, found.spec_source) == (None, "n/a: decoding on the CPU")
+    assert (found.spec_bytes_per_s, found.spec_source) == (None, "decoding on the CPU")
     assert found.mbu_spec is None
     told = ceiling(engine("cpu"), None, None, spec_override=50e9, tok_per_s=8.0)
     assert told is not None
@@ -100,10 +100,10 @@ def test_the_option_wins_over_nvml() -> None:
 @pytest.mark.parametrize(
     ("gpu", "reason"),
     [
-        (None, "n/a: no NVML reading"),
-        (GpuInfo(0, "x", None, missing={"bus_width_bits": "NotSupported"}), "n/a: NotSupported"),
-        (GpuInfo(0, "x", None, bus_width_bits=6016, missing={"max_memory_mhz": "MIG"}), "n/a: MIG"),
-        (GpuInfo(0, "x", None), "n/a: NVML does not say"),
+        (None, "no NVML reading"),
+        (GpuInfo(0, "x", None, missing={"bus_width_bits": "NotSupported"}), "NotSupported"),
+        (GpuInfo(0, "x", None, bus_width_bits=6016, missing={"max_memory_mhz": "MIG"}), "MIG"),
+        (GpuInfo(0, "x", None), "NVML does not say"),
     ],
 )
 def test_a_missing_specification_says_why(gpu: GpuInfo | None, reason: str) -> None:

@@ -16,13 +16,14 @@ from core.analysis.contention import (
     advice,
     contention_now,
     quiet_core,
+    recent_tokens,
 )
 from core.analysis.rivals import Loads, Rivals
 from core.analysis.slow import Share, SlowToken
 from core.events import CgroupSample, CpuSample, HostInfo, Token
 from core.modes import ModeName
 from core.settings import Wait
-from core.snapshot import Cause, CauseTotal
+from core.snapshot import Cause, CauseTotal, RecentTokens
 
 MS = 1_000_000
 NOW = 10_000 * MS
@@ -63,7 +64,8 @@ def test_the_log_is_newest_first_bounded_and_keeps_the_whole_line() -> None:
     assert [view.token for view in log.recent] == list(range(KEPT_SLOW + 4, 4, -1))
     newest = log.recent[0]
     assert (newest.round, newest.mode, newest.wall_ns, newest.excess_ns) == (3, "eager", 15 * MS, 5 * MS)
-    assert (newest.cause, newest.text) == ("blocked", f"token {KEPT_SLOW + 4}: 15.0 ms, +5.0 ms: blocked!")
+    assert (newest.cause, newest.text) == ("blocked", f"token 3/{KEPT_SLOW + 4}: 15.0 ms, +5.0 ms: blocked!")
+    assert newest.done_ns == NOW
 
 
 def test_entering_a_mode_begins_its_shares_anew_and_leaves_the_log() -> None:
@@ -106,16 +108,17 @@ def now(
     host: HostInfo | None = HOST,
     usual: Loads | None = None,
 ) -> Contention | None:
-    return contention_now(recent, NOW, rivals=(who, usual), cpu=cpu, cgroup=cgroup, host=host)
+    lately = recent_tokens(recent, NOW)
+    return contention_now(lately, rivals=(who, usual), cpu=cpu, cgroup=cgroup, host=host)
 
 
 @pytest.mark.parametrize(
     ("who", "expected"),
     [
-        (rivals(0.0, 1.0), Contention("neighbour", "neighbour: waits 40% for a CPU")),
-        (rivals(1.5, 1.0), Contention("own threads", "own threads: waits 40% for a CPU")),
-        (rivals(0.05, 0.05), Contention("cpu wait", "waits 40% for a CPU")),
-        (None, Contention("cpu wait", "waits 40% for a CPU")),
+        (rivals(0.0, 1.0), Contention("neighbour", "neighbour: waits 40 % for a CPU", 1.0)),
+        (rivals(1.5, 1.0), Contention("own threads", "own threads: waits 40 % for a CPU", 1.5)),
+        (rivals(0.05, 0.05), Contention("cpu wait", "waits 40 % for a CPU")),
+        (None, Contention("cpu wait", "waits 40 % for a CPU")),
     ],
 )
 def test_waiting_for_a_cpu_is_contention_and_names_who_has_it(
@@ -142,12 +145,15 @@ def test_waiting_a_tenth_of_the_time_is_noise_and_old_tokens_do_not_count() -> N
 def test_nothing_decoded_lately_is_no_contention() -> None:
     assert now(tokens(19.0, until_ns=NOW - RECENT_NS), rivals(0, 1)) is None
     assert now([]) is None
-    assert contention_now([], NOW, rivals=(None, None), cpu=None, cgroup=None, host=None) is None
+    assert contention_now(None, rivals=(None, None), cpu=None, cgroup=None, host=None) is None
 
 
 def test_tokens_without_a_reading_of_run_delay_do_not_count_as_waiting() -> None:
     blind = [Token(t.start_ns, t.dispatched_ns, t.done_ns) for t in tokens(0)]
     assert now(blind, rivals(0, 1)) is None
+    assert recent_tokens(blind, NOW) == RecentTokens(100, 20 * MS, None)
+    half = [*blind[:50], *tokens(8.0)[50:]]
+    assert recent_tokens(half, NOW) == RecentTokens(100, 20 * MS, 4 * MS)
 
 
 def test_throttling_comes_first_and_never_exceeds_the_time() -> None:
@@ -155,8 +161,8 @@ def test_throttling_comes_first_and_never_exceeds_the_time() -> None:
         return CgroupSample(NOW, 0.5, 3, ms * MS, interval_ns=250 * MS)
 
     waiting = tokens(8.0)
-    assert now(waiting, cgroup=held(100)) == Contention("quota", "CPU quota: stopped 40% of the time")
-    assert now(waiting, cgroup=held(600)) == Contention("quota", "CPU quota: stopped 100% of the time")
+    assert now(waiting, cgroup=held(100)) == Contention("quota", "CPU quota: stopped 40 % of the time")
+    assert now(waiting, cgroup=held(600)) == Contention("quota", "CPU quota: stopped 100 % of the time")
     found = now(waiting, cgroup=held(25))
     assert found is not None
     assert found.pressure == "cpu wait"
@@ -166,8 +172,8 @@ def test_steal_and_full_cores_are_contention_even_if_no_token_waits() -> None:
     stolen = replace_cpu(steal_pct=12.0)
     assert now(tokens(0), cpu=stolen) == Contention("steal", "steal: 12 % of this machine")
     full = replace_cpu(others_pct=360.0)
-    assert now(tokens(0), cpu=full) == Contention("crowded", "others use 3.6 of 4 cores")
-    assert now(tokens(0), cpu=full, host=None) == Contention("crowded", "others use 3.6 of 4 cores")
+    assert now(tokens(0), cpu=full) == Contention("crowded", "others use 3.6 of 4 cores", 3.6)
+    assert now(tokens(0), cpu=full, host=None) == Contention("crowded", "others use 3.6 of 4 cores", 3.6)
     assert now(tokens(0), cpu=replace_cpu(others_pct=350.0)) is None
     assert now(tokens(0), cpu=CpuSample(NOW, (), others_pct=50.0), host=None) is None
 

@@ -9,32 +9,24 @@ from core.events import ProfileWindow, Token
 MS = 1_000_000
 
 
-def tokens(walls_ms, start_ns=0, run_delay_ns=None):
+def tokens(walls_ms, start_ns=0):
     """Back-to-back tokens with these wall times, dispatched half way."""
     made = []
     for wall_ms in walls_ms:
         end = start_ns + wall_ms * MS
-        made.append(Token(start_ns, start_ns + wall_ms * MS // 2, end, 0, run_delay_ns, 0, 0))
+        made.append(Token(start_ns, start_ns + wall_ms * MS // 2, end, 0, None, 0, 0))
         start_ns = end
     return tuple(made)
 
 
-def test_figures_are_medians_and_means_over_the_kept_tokens():
+def test_figures_are_medians_over_the_kept_tokens():
     history = ModeHistory()
     assert history.figures() is None
-    history.add(tokens([10, 20, 60], run_delay_ns=3))
+    history.add(tokens([10, 20, 60]))
     figures = history.figures()
     assert figures is not None
     assert (figures.wall_ns, figures.dispatch_ns, figures.wait_ns) == (20 * MS, 10 * MS, 10 * MS)
-    assert (figures.tokens, figures.run_delay_ns) == (3, 3)
-
-
-def test_run_delay_is_none_where_it_was_never_read():
-    history = ModeHistory()
-    history.add(tokens([10]))
-    figures = history.figures()
-    assert figures is not None
-    assert figures.run_delay_ns is None
+    assert figures.tokens == 3
 
 
 def test_old_figures_stand_until_the_first_token_after_an_entry():

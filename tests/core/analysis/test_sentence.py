@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.analysis.contention import Contention, Pressure
 from core.analysis.sentence import LONGEST, limiting_sentence
 from core.events import CgroupSample, CpuSample, EngineFailed, EngineReady, ProfileWindow, Stage, Verified
 from core.modes import MODES, ModeName, mode_spec
-from core.snapshot import ModeView, Rate, Snapshot, Split, StageView
+from core.snapshot import ModeView, Rate, RecentTokens, Snapshot, Split, StageView
 from tests.ready import engine_ready
 
 MS = 1_000_000
@@ -199,59 +200,69 @@ def test_a_difference_within_the_noise_is_not_called_slower() -> None:
 
 # --- contention ----------------------------------------------------------------------
 
-WAITING = replace(row("eager-static", 41.3, 41.2, EAGER.split, 1431), run_delay_ns=round(17.6 * MS))
-CORES = (5.0, 5.0, 5.0, 97.0)
+WAITING = replace(snapshot(EAGER), recent=RecentTokens(50, round(41.3 * MS), round(17.6 * MS)))
+WAITS = "17.6 of each 41.3 ms token"
 
 
 @pytest.mark.parametrize(
-    ("cpu", "expected"),
+    ("contention", "expected"),
     [
         (
-            CpuSample(0, CORES, engine_pct=60.0, others_pct=250.0, decode_core=3),
-            "Other programs use 2.5 cores: 17.6 of each 41.3 ms token go to waiting for a CPU; "
-            "decode is on core 3.",
+            Contention("neighbour", "", 2.5),
+            f"Other programs use 2.5 cores: {WAITS} go to waiting for a CPU; decode is on core 3.",
         ),
         (
-            CpuSample(0, CORES, engine_pct=380.0, monitor_pct=20.0, others_pct=30.0),
-            "Our own other threads use 3.0 cores: 17.6 of each 41.3 ms token go to waiting for a CPU.",
+            Contention("own threads", "", 3.0),
+            f"Our own other threads use 3.0 cores: {WAITS} go to waiting for a CPU.",
         ),
         (
-            CpuSample(0, CORES, engine_pct=90.0, others_pct=10.0),
-            "The decode thread waits for a CPU in 17.6 of each 41.3 ms token; who has it is not known.",
+            Contention("cpu wait", ""),
+            f"The decode thread waits for a CPU in {WAITS}; who has it is not known.",
         ),
         (
-            None,
-            "The decode thread waits for a CPU in 17.6 of each 41.3 ms token; who has it is not known.",
+            Contention("crowded", "", 15.4),
+            "Other programs use 15.4 cores and leave hardly one free; "
+            f"so far {WAITS} go to waiting for a CPU.",
+        ),
+        (
+            Contention("steal", ""),
+            f"The hypervisor gives 12 % of this machine to other guests: {WAITS} are waits.",
         ),
     ],
 )
-def test_contention_names_only_whom_the_loads_show(cpu: CpuSample | None, expected: str) -> None:
-    assert limiting_sentence(replace(snapshot(WAITING), cpu=cpu)) == expected
+def test_while_somebody_contends_the_sentence_says_who_and_what_it_costs(
+    contention: Contention, expected: str
+) -> None:
+    cpu = CpuSample(0, (5.0, 5.0, 5.0, 97.0), steal_pct=12.0, decode_core=3)
+    assert limiting_sentence(replace(WAITING, cpu=cpu), contention) == expected
 
 
-def test_a_tenth_of_the_token_in_the_run_queue_is_not_yet_contention() -> None:
-    calm = replace(EAGER, run_delay_ns=round(2.29 * MS))
-    assert "computes" in limiting_sentence(snapshot(calm))
-    assert "waits for a CPU" in limiting_sentence(snapshot(replace(calm, run_delay_ns=round(2.3 * MS))))
+def test_contention_is_told_beside_a_stage_too() -> None:
+    crowded = Contention("crowded", "others use 15.4 of 16 cores", 15.4)
+    comparing = snapshot(COMPILED, stage="compiling")
+    assert limiting_sentence(comparing, crowded) == "Compiling: 3 s so far; others use 15.4 of 16 cores."
+    paused = limiting_sentence(replace(comparing, paused=True), crowded)
+    assert paused.endswith("nothing limits it; others use 15.4 of 16 cores.")
 
 
-def test_a_mean_delay_beyond_the_median_token_is_held_against_the_mean_token() -> None:
-    spiky = replace(
-        snapshot(replace(EAGER, run_delay_ns=30 * MS)), rate=Rate(16.0, 60 * MS, 23 * MS, 400 * MS, 99)
-    )
-    assert "30.0 of each 60.0 ms token" in limiting_sentence(spiky)
-    assert "22.9 of each 22.9 ms token" in limiting_sentence(replace(spiky, rate=None))
+def test_without_contention_no_run_delay_is_told() -> None:
+    assert limiting_sentence(WAITING) == limiting_sentence(snapshot(EAGER))
 
 
-def test_throttling_is_told_before_run_delay() -> None:
+def test_no_more_than_the_token_is_waited_for() -> None:
+    spiky = replace(WAITING, recent=RecentTokens(50, 20 * MS, 30 * MS))
+    assert "20.0 of each 20.0 ms token" in limiting_sentence(spiky, Contention("cpu wait", ""))
+
+
+def test_a_quota_tells_how_often_and_for_how_long_it_stopped_us() -> None:
     quota = CgroupSample(0, quota_cores=2.0, throttled=3, throttled_ns=62 * MS, interval_ns=200 * MS)
-    assert limiting_sentence(replace(snapshot(WAITING), cgroup=quota)) == (
+    assert limiting_sentence(replace(WAITING, cgroup=quota), Contention("quota", "")) == (
         "The CPU quota of 2 cores stopped this process 3 times in the last 0.2 s, for 62.0 ms in all."
     )
-    brief = replace(
-        snapshot(EAGER), cgroup=CgroupSample(0, throttled=1, throttled_ns=MS, interval_ns=200 * MS)
+    uncounted = CgroupSample(0, throttled_ns=62 * MS, interval_ns=200 * MS)
+    assert limiting_sentence(replace(WAITING, cgroup=uncounted), Contention("quota", "")) == (
+        "The CPU quota stopped this process in the last 0.2 s, for 62.0 ms in all."
     )
-    assert "quota" not in limiting_sentence(brief)
 
 
 # --- for every snapshot ----------------------------------------------------------------
@@ -259,11 +270,10 @@ def test_throttling_is_told_before_run_delay() -> None:
 TIME = st.integers(0, 10**12)
 SPLITS = st.builds(Split, st.none() | TIME, TIME, TIME, TIME, TIME)
 ROWS = st.builds(
-    lambda spec, wall, dispatch, parts, kernels, delay, speedup: replace(
+    lambda spec, wall, dispatch, parts, kernels, speedup: replace(
         row(spec.name, 0, 0, parts, kernels),
         wall_ns=wall,
         dispatch_ns=dispatch,
-        run_delay_ns=delay,
         speedup=speedup,
     ),
     st.sampled_from(MODES),
@@ -271,7 +281,6 @@ ROWS = st.builds(
     st.none() | TIME,
     st.none() | SPLITS,
     st.integers(0, 10**5),
-    st.none() | TIME,
     st.none() | st.floats(0.01, 100),
 )
 PERCENT = st.none() | st.floats(0, 10**4)
@@ -290,6 +299,8 @@ CPUS = st.builds(
     st.none() | st.builds(CgroupSample, st.just(0), PERCENT, st.integers(0, 9), TIME, interval_ns=TIME),
     st.sampled_from(["cpu", "cuda:0"]),
     st.booleans(),
+    st.none() | st.builds(RecentTokens, st.integers(1, 9), TIME, st.none() | TIME),
+    st.none() | st.builds(Contention, st.sampled_from(get_args(Pressure)), st.just(""), PERCENT),
 )
 def test_every_sentence_is_short_ends_with_a_full_stop_and_carries_a_number(
     rows: list[ModeView],
@@ -298,13 +309,15 @@ def test_every_sentence_is_short_ends_with_a_full_stop_and_carries_a_number(
     cgroup: CgroupSample | None,
     device: str,
     paused: bool,
+    recent: RecentTokens | None,
+    contention: Contention | None,
 ) -> None:
-    sentence = limiting_sentence(
-        replace(snapshot(*rows, stage=stage, device=device), cpu=cpu, cgroup=cgroup, paused=paused)
-    )
+    shown = snapshot(*rows, stage=stage, device=device)
+    shown = replace(shown, cpu=cpu, cgroup=cgroup, paused=paused, recent=recent)
+    sentence = limiting_sentence(shown, contention)
     assert len(sentence) <= LONGEST
     assert sentence.endswith(".")
     assert not sentence.endswith("..")
-    assert re.search(r"\d", sentence)
+    assert re.search(r"\d", sentence) or sentence == "The engine has stopped."
     assert "None" not in sentence
     assert "\n" not in sentence

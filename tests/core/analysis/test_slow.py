@@ -240,7 +240,7 @@ def test_the_text_names_the_token_its_excess_and_the_evidence() -> None:
     assert (found.mode, found.round, found.index) == ("eager-static", 7, 1204)
     assert (found.wall_ns, found.excess_ns) == (round(41.3 * MS), round(18.9 * MS))
     assert found.text == (
-        "token 1,204: 41.3 ms, +18.9 ms: the decode thread waited 17.6 ms for a CPU; "
+        "token 7/1,204: 41.3 ms, +18.9 ms: the decode thread waited 17.6 ms for a CPU; "
         "core 1 was 97 % busy, others used 2.5 cores"
     )
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.analysis.surroundings import Surroundings, cpu_holder
+from core.analysis.surroundings import Surroundings
 from core.events import CgroupSample, CpuSample, GpuSample, MonitorSample, ProfileWindow, Token
 
 MS = 1_000_000
@@ -84,28 +84,6 @@ def test_overlaps_never_exceed_the_token() -> None:
 def test_a_frame_overlaps_up_to_the_time_of_its_report() -> None:
     around = Surroundings(frames=[MonitorSample(1004 * MS, 1.0, 9 * MS, None, 4.0)])
     assert around.frame(TOKEN) == (4 * MS, "a frame of 9.0 ms")
-
-
-@pytest.mark.parametrize(
-    ("engine", "monitor", "others", "expected"),
-    [
-        (90.0, 2.0, 50.0, "neighbour"),  # shares the core evenly with us
-        (300.0, 2.0, 50.0, "own threads"),
-        (300.0, 2.0, 900.0, "neighbour"),
-        (100.0, 60.0, 0.0, "own threads"),
-        (99.0, 2.0, 20.0, None),
-        (99.0, None, None, None),  # without the others' load nobody can be named
-        (None, None, 400.0, None),
-    ],
-)
-def test_who_has_the_cpu(
-    engine: float | None, monitor: float | None, others: float | None, expected: str | None
-) -> None:
-    assert cpu_holder(CpuSample(0, (), engine_pct=engine, monitor_pct=monitor, others_pct=others)) == expected
-
-
-def test_without_a_cpu_sample_nobody_is_named() -> None:
-    assert cpu_holder(None) is None
 
 
 # --- who used the CPU -----------------------------------------------------------------

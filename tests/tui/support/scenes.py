@@ -28,6 +28,7 @@ from core.snapshot import (
     ModeView,
     Playback,
     Rate,
+    RecentTokens,
     RecordingView,
     SlowView,
     Snapshot,
@@ -119,7 +120,6 @@ def mode_views(
                 dispatch_ns=dispatch_ns,
                 wait_ns=wall_ns - dispatch_ns,
                 prefill_ns=round(31.4 * MS * slowness),
-                run_delay_ns=21_000,
                 speedup=base_ms / wall_ms if BASELINE in visited else None,
                 split=parts if splits else None,
                 split_reason="" if splits else "not measured yet",
@@ -251,6 +251,12 @@ def rate(mode: ModeName, slowness: float = 1.0) -> Rate:
     return Rate(1e9 / wall_ns, wall_ns, wall_ns, round(wall_ns * 1.012), 96)
 
 
+def recent(mode: ModeName, run_delay_ns: int) -> RecentTokens:
+    """The last two seconds of `mode`."""
+    wall_ns = round(FIGURES[mode][0] * MS)
+    return RecentTokens(2_000 * MS // wall_ns, wall_ns, run_delay_ns)
+
+
 def _live(mode: ModeName) -> Snapshot:
     return Snapshot(
         NOW_NS,
@@ -258,6 +264,7 @@ def _live(mode: ModeName) -> Snapshot:
         engine=engine(),
         mode=mode,
         rate=rate(mode),
+        recent=recent(mode, 21_000),
         host=HOST,
         cpu=CPU,
         cgroup=CGROUP,
@@ -385,6 +392,8 @@ def failed() -> Snapshot:
     return replace(
         snap,
         stage=StageView("failed", "", None, NOW_NS - 2_000 * MS),
+        recent=None,
+        halted=True,
         failed=EngineFailed(
             NOW_NS,
             "the engine process ended by itself: signal 6 (SIGABRT)",
@@ -397,13 +406,13 @@ def failed() -> Snapshot:
 
 SLOW = (
     SlowView(1204, 3, "eager-static", 41_300_000, 18_900_000, "neighbour",
-             "token 1,204: 41.3 ms, +18.9 ms: the decode thread waited 17.6 ms for a CPU; core 3 was 97 % "
-             "busy, others used 3.0 cores"),
+             "token 3/1,204: 41.3 ms, +18.9 ms: the decode thread waited 17.6 ms for a CPU; core 3 was 97 % "
+             "busy, others used 3.0 cores", NOW_NS - 1_200 * MS),
     SlowView(1187, 3, "eager-static", 33_000_000, 10_100_000, "more cpu",
-             "token 1,187: 33.0 ms, +10.1 ms: the same work took 9.8 ms more CPU time; others used 3.0 cores "
-             "meanwhile"),
+             "token 3/1,187: 33.0 ms, +10.1 ms: the same work took 9.8 ms more CPU time; others used 3.0 "
+             "cores meanwhile", NOW_NS - 3_000 * MS),
     SlowView(41, 3, "graph", 6_200_000, 2_000_000, "unexplained",
-             "token 41: 6.2 ms, +2.0 ms: unexplained: no reading accounts for it"),
+             "token 3/41: 6.2 ms, +2.0 ms: unexplained: no reading accounts for it", NOW_NS - 61_000 * MS),
 )  # fmt: skip
 SHARES = (
     CauseTotal("neighbour", 912 * MS, 51),
@@ -428,14 +437,28 @@ def contended() -> Snapshot:
         modes=mode_views(("eager", "eager-static", "graph"), "eager-static"),
         rate=rate("eager-static"),
         strip=replace(picture, columns=tuple(columns), marks=marks, busy_ns=3_640_000, bound_ns=BOUND_NS),
-        sentence="A neighbour has the CPU: 17.6 of this token's 41.3 ms were spent waiting for it.",
+        recent=recent("eager-static", 9_850_000),
+        sentence="Other programs use 3.0 cores: 9.8 of each 22.9 ms token go to waiting for a CPU; "
+        "decode is on core 3.",
         slow=SLOW,
         slow_shares=SHARES,
         threshold_ns=25_200_000,
-        contended="neighbour: waits 43% for a CPU",
+        contended="neighbour: waits 43 % for a CPU",
         advice="3 neighbours are of our own making: remove them to compare.",
         neighbours=3,
         recording=RecordingView("idlegap-20261129-221503.jsonl.gz", 1_240_000),
+    )
+
+
+def compiling() -> Snapshot:
+    """The graph has decoded; now a mode is compiled, and nothing decodes."""
+    return replace(
+        eager_and_graph(),
+        stage=StageView("compiling", "inductor kernels, launched one by one", None, NOW_NS - 15_000 * MS),
+        gpu=replace_gpu(GPU_GRAPH, util_pct=0.0, gpm_graphics_pct=0.0, gpm_sm_pct=0.0, gpm_dram_pct=0.0),
+        recent=None,
+        halted=True,
+        sentence="Compiling: 15 s so far.",
     )
 
 
@@ -504,6 +527,11 @@ def slideshow() -> list[Snapshot]:
     ]
 
 
+def replace_gpu(gpu: GpuSample, **changes: object) -> GpuSample:
+    """A sample with some fields changed."""
+    return GpuSample(**{f: changes.get(f, getattr(gpu, f)) for f in gpu.__struct_fields__})
+
+
 def replace_host(**changes: object) -> HostInfo:
     """The host with some fields changed."""
     return HostInfo(**{f: changes.get(f, getattr(HOST, f)) for f in HOST.__struct_fields__})
@@ -516,6 +544,7 @@ SCENES = {
     "six-modes": six_modes,
     "unavailable-modes": unavailable_modes,
     "no-gpu": no_gpu,
+    "compiling": compiling,
     "failed": failed,
     "contended": contended,
     "replayed": replayed,
