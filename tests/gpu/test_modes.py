@@ -1,5 +1,7 @@
 """On a CUDA GPU: the modes do what they claim. Run with ``pytest -m gpu tests/gpu``."""
 
+import threading
+
 import pytest
 import torch
 
@@ -8,6 +10,7 @@ from core.engine.cache import positions, rewind
 from core.engine.device import choose_device
 from core.engine.lineup import Lineup
 from core.engine.model import load_model
+from core.engine.modes import forget_compiled
 from core.engine.modes.graph import Graph, StepGraph
 from core.engine.profile import Profiler
 from core.engine.verify import Verifier
@@ -141,6 +144,29 @@ def test_a_capture_with_a_frozen_position_is_flagged(lineup, verifier):
     frozen.prefill()
     frozen.prepare()
     assert verifier.verify(frozen).flagged
+
+
+def test_compiled_runs_in_every_thread_that_decodes(device):
+    """An engine that is started again within the app gets a thread of its own."""
+    found = []
+
+    def decode():
+        with torch.no_grad():
+            lineup = Lineup.build(load_model(SYNTHETIC_TINY, device, lambda *_: None), device, SETTINGS)
+            mode = lineup.modes["compiled"]
+            mode.enter()
+            mode.prefill()
+            mode.prepare()
+            verified = Verifier(lineup.modes["eager-static"], SETTINGS.new_tokens).verify(mode)
+            mode.release()
+            forget_compiled()
+            found.append((verified.agree >= verified.steps - 1, verified.flagged))
+
+    for _ in range(2):
+        thread = threading.Thread(target=decode)
+        thread.start()
+        thread.join()
+    assert found == [(True, False), (True, False)]
 
 
 def test_a_decode_step_never_waits_for_the_device(lineup):
