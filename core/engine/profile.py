@@ -11,14 +11,12 @@ Known faults of repeated profiling sessions, and what is done about each:
 - The first session of a process may deliver nothing, and any session may deliver less: a
   window is accepted only if its kernel count equals that of the mode's window before it.
 - Sessions leak host memory until the collector runs: it runs after every window.
-- A session leaves CUPTI attached to the driver, and everything after it is slower: on an H200
-  graph replays by 0.3 ms and eager tokens by 4 ms and more (``benchmarks/window_residue.py``).
-  Kineto is told to detach after each session, where that is known to work (CUDA 12.6).
+- A session leaves CUPTI attached to the driver, which slows everything after it: it is detached
+  (`core.engine.detaching`).
 - Another CUPTI client (nsys, ncu) leaves nothing for us: the window says so.
 """
 
 import gc
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -30,6 +28,7 @@ from torch.autograd import DeviceType  # type: ignore[attr-defined]
 from torch.profiler import ProfilerActivity, profile
 
 from core.analysis.gap import DeviceRecord, LaunchRecord, split_gaps, top_kernels, window_fault
+from core.engine.detaching import Detacher
 from core.engine.device import Device
 from core.engine.errors import first_line
 from core.events import ProfileWindow
@@ -42,21 +41,7 @@ MARGIN_MARKERS = 8
 
 TOP_KERNELS = 12
 
-DETACH_CALLS = 20
-DETACH_EVERY_S = 0.001
-
 NO_RECORDS_HINT = "no kernel records: CUPTI is missing or another profiler (nsys, ncu) holds it"
-
-
-def detaching_works(cuda_version: str | None) -> bool:
-    """Whether CUPTI can leave a process that replays graphs, and come back.
-
-    Before CUDA 12.6 the next session after that crashes (pytorch/pytorch#146604).
-    """
-    if cuda_version is None:
-        return False
-    major, minor = (int(part) for part in cuda_version.split(".")[:2])
-    return (major, minor) >= (12, 6)
 
 
 class ProfilerError(RuntimeError):
@@ -95,9 +80,7 @@ class Profiler:
         self._marker = marker
         self._windows = 0
         self._counts: dict[ModeName, int] = {}
-        if detaching_works(torch.version.cuda):
-            # Kineto reads it after each session; it has no other switch.
-            os.environ.setdefault("TEARDOWN_CUPTI", "1")
+        self._detacher = Detacher(device)
 
     def take(self, mode: ModeName, step: Callable[[], Any], steps: int = WINDOW_STEPS) -> ProfileWindow:
         """Profile `steps` synchronised calls of `step` and judge the window.
@@ -106,11 +89,18 @@ class Profiler:
         rejected with that reason; ask again.
         """
         started = self._clock()
+        device_records: list[DeviceRecord] = []
+        launches: list[LaunchRecord] = []
+        broken = ""
         try:
             device_records, launches = self._record(step, steps)
         except ProfilerError as error:
-            reason, pause_ns = str(error), self._clock() - started
-            return ProfileWindow(self._clock(), mode, steps, accepted=False, reason=reason, pause_ns=pause_ns)
+            broken = str(error)
+        # A step that fails goes past this: the driver may be past answering then.
+        self._detacher.detach()
+        if broken:
+            pause_ns = self._clock() - started
+            return ProfileWindow(self._clock(), mode, steps, accepted=False, reason=broken, pause_ns=pause_ns)
         report = split_gaps(device_records, launches, steps)
         count = report.kernels // steps
         fault = NO_RECORDS_HINT if report.records == 0 else window_fault(report, self._counts.get(mode))
@@ -156,22 +146,12 @@ class Profiler:
         finally:
             with _as_profiler_error():
                 session.stop()
-            self._let_detach()
         # prof.events() builds a Python object tree for seconds; the raw list takes milliseconds.
         result: Any = session.profiler
         records = read_records(result.kineto_results.events(), self._marker.kernel) if result else ([], [])
         del session, result
         gc.collect()
         return records
-
-    def _let_detach(self) -> None:
-        """Kineto detaches within a CUDA call that follows the session, from a thread of its own:
-        some calls are made here, so that it is over before tokens or the next session come."""
-        if os.environ.get("TEARDOWN_CUPTI") != "1" or not self._device.is_cuda:
-            return
-        for _ in range(DETACH_CALLS):
-            self._device.synchronize()
-            time.sleep(DETACH_EVERY_S)
 
 
 def read_records(events: Any, marker: str) -> tuple[list[DeviceRecord], list[LaunchRecord]]:

@@ -1,5 +1,6 @@
 """On a CUDA GPU: the modes do what they claim. Run with ``pytest -m gpu tests/gpu``."""
 
+import os
 import threading
 
 import pytest
@@ -7,6 +8,7 @@ import torch
 
 from core.engine.bandwidth import measure_bandwidth
 from core.engine.cache import positions, rewind
+from core.engine.detaching import detaching_works
 from core.engine.device import choose_device
 from core.engine.lineup import Lineup
 from core.engine.model import load_model
@@ -87,7 +89,8 @@ def test_the_parts_of_a_window_are_busy_and_gaps(lineup, profiler):
 
 
 def test_windows_may_be_taken_in_turns_again_and_again(lineup, profiler):
-    """Each one detaches the profiler from the driver, and the next attaches it anew."""
+    """Also where the profiler is detached after each one, and attached anew for the next."""
+    assert os.environ["TEARDOWN_CUPTI"] == ("1" if detaching_works(torch.version.cuda) else "0")
     for _ in range(3):
         for name in ("eager-static", "graph"):
             taken = window(profiler, lineup.modes[name])
