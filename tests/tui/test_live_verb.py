@@ -136,3 +136,35 @@ def test_a_live_run_records_itself_its_neighbours_and_its_end(tmp_path: Path) ->
         counts = [event.count for event in reader if isinstance(event, Neighbours)]
         assert reader.ending.reason == "stopped"
     assert counts == [1, 0]
+
+
+NO_FOLDER = {"XDG_STATE_HOME": "/dev/null/x"}
+
+
+def test_an_engine_that_cannot_be_started_is_a_screen_and_exit_4() -> None:
+    command = [sys.executable, "-m", "tui", "live", "--device", "cpu", "--no-nvml"]
+    program = PtyProgram(command, environment=NO_FOLDER)
+    try:
+        program.wait_for_text("cannot be started: [Errno 20] Not a directory")
+        program.press("R")
+        program.wait_for_text("starting the engine again")
+        program.wait_for_text("cannot be started: [Errno 20] Not a directory")
+        program.press("q")
+        assert program.wait() == ExitCode.ENGINE_FAILED
+        assert program.terminal_restored
+        assert program.stderr.startswith("idlegap: cannot be started: [Errno 20] Not a directory: ")
+    finally:
+        program.close()
+
+
+def test_an_engine_in_this_process_without_a_log_is_refused_before_the_screen_is_up() -> None:
+    command = [sys.executable, "-m", "tui", "live", "--device", "cpu", "--no-nvml", "--in-process"]
+    program = PtyProgram(command, environment=NO_FOLDER)
+    try:
+        assert program.wait() == ExitCode.USAGE
+        assert not program.on_alternate_screen
+        said = program.stderr
+        assert said.startswith("idlegap: --in-process: its log cannot be written: [Errno 20] ")
+        assert said.count("\n") == 1
+    finally:
+        program.close()

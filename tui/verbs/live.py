@@ -91,6 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
     from tui.live_app import LiveApp
     from tui.screen_run import run_screen
 
+    log = _own_log() if options.in_process else None
     tally = tally_for(options.metrics)
     live = build_session(options, tally)
     with serving(options.metrics, tally, lambda: live.latest) as url:
@@ -102,7 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
             lambda level, output: LiveApp(
                 live, level=level, fps=options.fps, output=output, greeting=greeting
             ),
-            _own_log() if options.in_process else None,
+            log,
         )
     if recorded := live.recorded():
         print(f"idlegap: {recorded}", file=sys.stderr)
@@ -155,10 +156,20 @@ def _record(live: "LiveSession", file: Path) -> None:
 
 
 def _own_log() -> Path:
-    """An engine process has a log of its own; inside this process libraries write to our outputs."""
+    """An engine process has a log of its own; inside this process libraries write to our outputs.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
     from core.locations import log_dir
 
-    return log_dir() / f"engine-{os.getpid()}.log"
+    path = log_dir() / f"engine-{os.getpid()}.log"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    except OSError as error:
+        raise UsageError(f"--in-process: its log cannot be written: {error}") from error
+    return path
 
 
 def _core(core: int | None) -> int | None:
