@@ -124,14 +124,13 @@ def _differences(found: Sequence[Difference], width: int) -> list[str]:
     head = f"against 1 ({found[0].reference.gpu}), tok/s in the same mode, by runs:"
     lines = ["", *paragraph(head, width)]
     for number, difference in enumerate(found, 2):
-        if difference.unlike:
-            text = f"NOT COMPARED, another workload: {'; '.join(difference.unlike)}"
-        else:
-            text = difference_words(difference)
+        text = difference_words(difference)
+        if difference.remark:
+            text += f" ({difference.remark})"
         if difference.unstated:
             text += f" (not stated, may differ: {', '.join(difference.unstated)})"
         disturbed = [n for n, m in ((1, difference.reference), (number, difference.machine)) if m.contended]
-        if disturbed and not difference.unlike:
+        if disturbed and difference.ratios:
             rows = f"row{'s' * (len(disturbed) > 1)} {' and '.join(map(str, disturbed))}"
             text += f" ({rows} contended)"
         ours, theirs = difference.machine.software, difference.reference.software

@@ -12,6 +12,7 @@ from core.analysis.verdict import EAGER
 from core.analysis.words import cpu_name, gpu_name
 from core.bench.schema import Arm, BenchResult, PublishedFigures
 from core.modes import BASELINE, REPLAYED, ModeName
+from core.settings import CACHE_STEP
 
 HOST_IDLE = 0.50
 """The GPU idles for at least half of the token: `core.analysis.verdict` calls this dispatch-bound."""
@@ -33,7 +34,7 @@ Limit = Literal["host", "GPU", "both", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What was decoded. None: not stated. Results are alike if no stated field differs."""
+    """What was decoded. None: not stated."""
 
     shape: str
     dtype: str
@@ -42,9 +43,27 @@ class Workload:
     new_tokens: int
     cache_len: int | None
 
-    def differences(self, other: "Workload") -> list[str]:
-        """What differs between both, as far as both state it."""
-        return [f"{name} {a}, not {b}" for name, a, b in self._beside(other) if None not in (a, b) and a != b]
+    def differences(self, other: "Workload", mode: ModeName) -> list[str]:
+        """What differs between both in `mode`, as far as both state it. The cache's length matters
+        only to modes with a static cache, and there from a step of it on."""
+        alike = "cache len" if mode == "eager" or self._cache_apart(other) < CACHE_STEP else ""
+        return [
+            f"{name} {a}, not {b}"
+            for name, a, b in self._beside(other)
+            if None not in (a, b) and a != b and name != alike
+        ]
+
+    def cache_remark(self, other: "Workload") -> str:
+        """The lengths of both caches where they differ by too little to matter; else ""."""
+        if not 0 < self._cache_apart(other) < CACHE_STEP:
+            return ""
+        return f"cache {other.cache_len:,} and {self.cache_len:,} slots"
+
+    def _cache_apart(self, other: "Workload") -> int:
+        """Slots by which the caches differ; 0 if one of both leaves it open."""
+        if self.cache_len is None or other.cache_len is None:
+            return 0
+        return abs(self.cache_len - other.cache_len)
 
     def unstated(self, other: "Workload") -> list[str]:
         """What one of both leaves open."""
