@@ -12,7 +12,7 @@ from core.analysis.verdict import EAGER
 from core.analysis.words import cpu_name, gpu_name
 from core.bench.schema import Arm, BenchResult, PublishedFigures
 from core.modes import BASELINE, REPLAYED, ModeName
-from core.settings import CACHE_STEP
+from core.settings import CACHE_STEP, Wait
 
 HOST_IDLE = 0.50
 """The GPU idles for at least half of the token: `core.analysis.verdict` calls this dispatch-bound."""
@@ -86,6 +86,8 @@ class Machine:
         idle_share: of eager-static's token, from its profile.
         contended: what was seen of others who used the machine meanwhile; "" for nothing, and
             for publications, which do not say.
+        wait: how the decode thread waited for a token; None for publications, which do not say.
+        thread: the options that put or served the decode thread in an unusual way; "" for none.
     """
 
     name: str
@@ -102,6 +104,8 @@ class Machine:
     idle_share: float | None = None
     dispatch_per_kernel_ns: float | None = None
     contended: str = ""
+    wait: Wait | None = None
+    thread: str = ""
     missing: Mapping[str, str] = field(default_factory=dict)
 
     def rate(self, mode: ModeName) -> float | None:
@@ -187,8 +191,21 @@ def _measured(name: str, result: BenchResult) -> Machine:
         idle_share=idle_share,
         dispatch_per_kernel_ns=static.dispatch_per_kernel_ns if static is not None else None,
         contended=contention(contended(result)),
+        wait=engine.wait,
+        thread=_thread(result),
         missing=missing,
     )
+
+
+def _thread(result: BenchResult) -> str:
+    """Options of the decode thread that are not the default, as far as the kernel granted them."""
+    placed = result.environment
+    options = (
+        ("--wait block", result.engine.wait == "block"),
+        (f"--pin {placed.pin_core}", placed.pin_core is not None),
+        (f"--nice {placed.nice}", placed.nice is not None),
+    )
+    return ", ".join(option for option, used in options if used)
 
 
 def _published(name: str, figures: PublishedFigures) -> Machine:

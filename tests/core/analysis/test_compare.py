@@ -256,6 +256,7 @@ def test_a_contended_row_is_marked_and_its_footnote_says_what_its_own_bench_says
 def test_quiet_rows_have_no_mark() -> None:
     text = compare_text([machine("a", bench()), machine("b", bench()), *ARTICLE])
     assert "!" not in text
+    assert "+" not in text.split("what limits whom")[0]
     assert "contended" not in text.lower()
 
 
@@ -264,6 +265,32 @@ def test_differences_say_whichever_side_was_contended() -> None:
     first, second = both.split("by runs:")[1].split(" 3  H200:")
     assert "(rows 1 and 2 contended)" in " ".join(first.split())
     assert "(row 1 contended)" in " ".join(second.split())
+
+
+# --- the decode thread ------------------------------------------------------------------
+
+
+def blocked() -> BenchResult:
+    return bench(engine=replace_struct(READY, wait="block"))
+
+
+def test_how_an_unusual_decode_thread_was_run_is_a_footnote() -> None:
+    placed = msgspec.structs.replace(bench().environment, pin_core=0, nice=-5)
+    both = msgspec.structs.replace(contended(), environment=placed)
+    text = compare_text([machine("a", bench()), machine("b", blocked()), machine("c", both), *ARTICLE])
+    assert [line.split()[0] for line in text.splitlines()[2:6]] == ["1", "2+", "3!+", "4*"]
+    assert "\n+  row 2 decoded with --wait block\n" in text
+    assert "\n+  row 3 decoded with --pin 0, --nice -5\n" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_differences_say_which_side_waited_in_another_way() -> None:
+    text = compare_text([machine("a", bench()), machine("b", blocked()), machine("c", bench())])
+    first, second = text.split("by runs:")[1].split(" 3  H200:")
+    assert "(row 2 with --wait block)" in " ".join(first.split())
+    assert "--wait" not in second
+    swapped = compare_text([machine("b", blocked()), machine("a", bench())])
+    assert "(row 1 with --wait block)" in " ".join(swapped.split())
 
 
 # --- text ---------------------------------------------------------------------------------
