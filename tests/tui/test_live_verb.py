@@ -38,22 +38,29 @@ AFTER_THE_FIRST_FRAME = (
 )
 """What the first frame does not need."""
 
-HELD_BACK = f"""
+RECORDS_AT_ONCE = ("core.recording", "importlib.metadata", "importlib.resources")
+"""What a file of --record needs, which is opened before there is a screen."""
+
+HELD_BACK = """
 import signal, sys
+later, arguments = sys.argv[1].split(), sys.argv[2:]
 class HeldBack:
     def find_spec(self, name, path=None, target=None):
-        if name in {AFTER_THE_FIRST_FRAME}:
+        if name in later:
             signal.pause()
 sys.meta_path.insert(0, HeldBack())
 from tui.cli import main
-already = [name for name in {AFTER_THE_FIRST_FRAME} if name in sys.modules]
-sys.exit(f"imported already: {{already}}" if already else main(["--device", "cpu"]))
+already = [name for name in later if name in sys.modules]
+sys.exit(f"imported already: {already}" if already else main(["--device", "cpu", *arguments]))
 """
-"""The live verb, stuck as soon as it imports one of these."""
+"""The live verb, stuck as soon as it imports one of those that its first argument names."""
 
 
-def test_the_first_frame_waits_for_nothing_that_it_does_not_need() -> None:
-    program = PtyProgram([sys.executable, "-c", HELD_BACK])
+@pytest.mark.parametrize("record", [False, True], ids=["alone", "with --record"])
+def test_the_first_frame_waits_for_nothing_that_it_does_not_need(record: bool, tmp_path: Path) -> None:
+    options = ["--record", str(tmp_path / "run.jsonl")] if record else []
+    later = [name for name in AFTER_THE_FIRST_FRAME if not (record and name in RECORDS_AT_ONCE)]
+    program = PtyProgram([sys.executable, "-c", HELD_BACK, " ".join(later), *options])
     try:
         program.wait_for_text("q quit")
         shown = "\n".join(program.screen.display)

@@ -17,6 +17,7 @@ from tui.verbs.workload import add_workload, settings_from
 if TYPE_CHECKING:
     from core.events import SensorEvent
     from core.metrics import Tally
+    from core.recording import Recorder
     from core.settings import Settings
     from tui.live_session import Joined, LiveSession
 
@@ -115,18 +116,25 @@ def build_session(options: LiveOptions, tally: "Tally | None" = None) -> "LiveSe
     from tui.live_session import LiveSession
 
     return LiveSession(
-        lambda: join(options, tally),
+        lambda recorder: join(options, recorder, tally),
+        recorder=lambda: recorder_for(options),
         max_bytes=options.record.max_bytes,
         in_process=options.in_process,
         neighbour_core=options.neighbour_core,
     )
 
 
-def join(options: LiveOptions, tally: "Tally | None" = None) -> "Joined":
-    """The engine that was asked for and the sensors of this machine, joined."""
+def recorder_for(options: LiveOptions) -> "Recorder":
+    """What can record the session that was asked for; needs neither engine nor analysis."""
+    from core.recording import Recorder
+
+    return Recorder(in_process=options.in_process, spec_bytes_per_s=options.settings.spec_bandwidth)
+
+
+def join(options: LiveOptions, recorder: "Recorder", tally: "Tally | None" = None) -> "Joined":
+    """The engine that was asked for and the sensors of this machine, joined, with who listens."""
     from core.link import EngineProcess, InProcessEngine
     from core.neighbours import NoisyNeighbours
-    from core.recording import Recorder
     from core.sensors.sampler import Sampler
     from core.session import Session
     from tui.live_session import Joined
@@ -135,7 +143,6 @@ def join(options: LiveOptions, tally: "Tally | None" = None) -> "Joined":
     gc.freeze()
     engine = InProcessEngine if options.in_process else EngineProcess
     heard: deque[SensorEvent] = deque()
-    recorder = Recorder(in_process=options.in_process, spec_bytes_per_s=options.settings.spec_bandwidth)
     session = Session(
         engine(options.settings),
         sensors=Sampler(heard.append, nvml_enabled=options.nvml),
@@ -143,7 +150,7 @@ def join(options: LiveOptions, tally: "Tally | None" = None) -> "Joined":
         listeners=(recorder, tally) if tally is not None else (recorder,),
         spec_bytes_per_s=options.settings.spec_bandwidth,
     )
-    return Joined(session, recorder, NoisyNeighbours(session.note_neighbours))
+    return Joined(session, NoisyNeighbours(session.note_neighbours))
 
 
 def _record(live: "LiveSession", file: Path) -> None:
