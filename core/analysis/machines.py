@@ -1,7 +1,7 @@
 """Every result, measured or published, as one row that can be compared."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Literal
 
 from core.analysis.ceiling import mbu, specified_bandwidth
@@ -10,9 +10,10 @@ from core.analysis.stats import median
 from core.analysis.summary import ArmSummary, summarise
 from core.analysis.verdict import EAGER
 from core.analysis.words import cpu_name, gpu_name
+from core.analysis.workload import Workload
 from core.bench.schema import Arm, BenchResult, PublishedFigures
 from core.modes import BASELINE, REPLAYED, ModeName
-from core.settings import CACHE_STEP, Wait
+from core.settings import Wait
 
 HOST_IDLE = 0.50
 """The GPU idles for at least half of the token: `core.analysis.verdict` calls this dispatch-bound."""
@@ -30,48 +31,6 @@ COMPARED: tuple[ModeName, ...] = (*EAGER, REPLAYED)
 """The modes that are compared between machines, each with itself alone."""
 
 Limit = Literal["host", "GPU", "both", "unknown"]
-
-
-@dataclass(frozen=True, slots=True)
-class Workload:
-    """What was decoded. None: not stated."""
-
-    shape: str
-    dtype: str
-    batch: int
-    prompt_tokens: int
-    new_tokens: int
-    cache_len: int | None
-
-    def differences(self, other: "Workload", mode: ModeName) -> list[str]:
-        """What differs between both in `mode`, as far as both state it. The cache's length matters
-        only to modes with a static cache, and there from a step of it on."""
-        alike = "cache len" if mode == "eager" or self._cache_apart(other) < CACHE_STEP else ""
-        return [
-            f"{name} {a}, not {b}"
-            for name, a, b in self._beside(other)
-            if None not in (a, b) and a != b and name != alike
-        ]
-
-    def cache_remark(self, other: "Workload") -> str:
-        """The lengths of both caches where they differ by too little to matter; else ""."""
-        if not 0 < self._cache_apart(other) < CACHE_STEP:
-            return ""
-        return f"cache {other.cache_len:,} and {self.cache_len:,} slots"
-
-    def _cache_apart(self, other: "Workload") -> int:
-        """Slots by which the caches differ; 0 if one of both leaves it open."""
-        if self.cache_len is None or other.cache_len is None:
-            return 0
-        return abs(self.cache_len - other.cache_len)
-
-    def unstated(self, other: "Workload") -> list[str]:
-        """What one of both leaves open."""
-        return [name for name, a, b in self._beside(other) if (a is None) != (b is None)]
-
-    def _beside(self, other: "Workload") -> list[tuple[str, object, object]]:
-        names = [entry.name for entry in fields(self)]
-        return [(name.replace("_", " "), getattr(self, name), getattr(other, name)) for name in names]
 
 
 @dataclass(frozen=True, slots=True)
