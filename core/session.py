@@ -11,7 +11,15 @@ from typing import Protocol
 from core.analysis.memory import Memory
 from core.analysis.picture import picture
 from core.commands import AnyCommand
-from core.events import AnyEvent, EngineReady, EngineStage, MonitorSample, Neighbours, SensorEvent
+from core.events import (
+    AnyEvent,
+    EngineFailed,
+    EngineReady,
+    EngineStage,
+    MonitorSample,
+    Neighbours,
+    SensorEvent,
+)
 from core.snapshot import Snapshot
 from core.sources import Source
 
@@ -54,10 +62,10 @@ class Session:
         self._memory = Memory.begin(clock())
 
     def start(self) -> None:
-        """Start sensors and source."""
+        """Start sensors and source. A source that the system does not let start has failed."""
         if self._sensors is not None:
             self._sensors.start()
-        self._source.start()
+        self._begin(self._source.start)
 
     def pump(self) -> None:
         """Take what has arrived into account and pass it on, in the order of time."""
@@ -91,7 +99,7 @@ class Session:
         """Start the engine again after it has failed. The listeners hear of it as a stage, so
         that a replay forgets the old engine at the same place."""
         self._take(EngineStage(self._clock(), "starting"))
-        self._source.restart()
+        self._begin(self._source.restart)
 
     def reset(self, t_ns: int) -> None:
         """Forget everything: the source begins anew at `t_ns` (a replay was wound back)."""
@@ -103,6 +111,12 @@ class Session:
         self.pump()
         if self._sensors is not None:
             self._sensors.stop()
+
+    def _begin(self, begin: Callable[[], None]) -> None:
+        try:
+            begin()
+        except OSError as error:
+            self._take(EngineFailed(self._clock(), f"cannot be started: {error}"))
 
     def _take(self, event: AnyEvent) -> None:
         self._memory = remember(self._memory, event)

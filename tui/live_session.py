@@ -1,7 +1,8 @@
 """A live session and what can be switched on beside it: a recording, and noisy neighbours.
 
 Engine, sensors and analysis are loaded when they are first asked for, which is after the first
-paint: it needs none of them, and nobody should look at a blank terminal meanwhile.
+paint: it needs none of them, and nobody should look at a blank terminal meanwhile. A recording
+can begin before that, so that a file which cannot be written is told while there is no screen yet.
 """
 
 from collections.abc import Callable
@@ -26,10 +27,9 @@ MOST_NEIGHBOURS = 64
 
 
 class Joined(NamedTuple):
-    """A session, of which `recorder` is a listener and which `neighbours` tells of its changes."""
+    """A session and its neighbours, who tell it of their changes."""
 
     session: "Session"
-    recorder: "Recorder"
     neighbours: "NoisyNeighbours"
 
 
@@ -37,6 +37,8 @@ class LiveSession:
     """A `tui.feed.LiveFeed` over what `join` makes, once, when it is first needed.
 
     Args:
+        join: makes the session, with this recorder as a listener.
+        recorder: makes the recorder; called once, when the session or a recording needs it.
         max_bytes: no recording gets larger.
         in_process: whether the engine shares this process.
         neighbour_core: the core that neighbours are pinned to; None leaves them free.
@@ -45,8 +47,9 @@ class LiveSession:
 
     def __init__(
         self,
-        join: Callable[[], Joined],
+        join: "Callable[[Recorder], Joined]",
         *,
+        recorder: "Callable[[], Recorder]",
         max_bytes: int,
         in_process: bool = False,
         neighbour_core: int | None = None,
@@ -54,6 +57,8 @@ class LiveSession:
     ) -> None:
         self._join = join
         self._made: Joined | None = None
+        self._make_recorder = recorder
+        self._recorder: Recorder | None = None
         self._in_process = in_process
         self._neighbour_core = neighbour_core
         self._max_bytes = max_bytes
@@ -64,8 +69,14 @@ class LiveSession:
     @property
     def _joined(self) -> Joined:
         if self._made is None:
-            self._made = self._join()
+            self._made = self._join(self._ready_recorder)
         return self._made
+
+    @property
+    def _ready_recorder(self) -> "Recorder":
+        if self._recorder is None:
+            self._recorder = self._make_recorder()
+        return self._recorder
 
     # As a feed ------------------------------------------------------------------------------
 
@@ -96,19 +107,19 @@ class LiveSession:
 
     def close(self) -> None:
         """End neighbours and engine, then the recording, which so holds their ends."""
-        if self._made is None:
-            return
         with ExitStack() as ends:
-            ends.callback(self._made.recorder.stop)
-            ends.callback(self._made.session.close)
-            ends.callback(self._made.neighbours.remove_all)
+            if self._recorder is not None:
+                ends.callback(self._recorder.stop)
+            if self._made is not None:
+                ends.callback(self._made.session.close)
+                ends.callback(self._made.neighbours.remove_all)
 
     # Recording ------------------------------------------------------------------------------
 
     @property
     def recording(self) -> RecordingView | None:
         """The recording that goes on, or that has ended by itself."""
-        status = self._made.recorder.status if self._made is not None else None
+        status = self._recorder.status if self._recorder is not None else None
         if status is None or status.ended == "stopped":
             return None
         return RecordingView(status.path.name, status.size_bytes, status.error or status.ended or "")
@@ -119,13 +130,13 @@ class LiveSession:
         Raises:
             RecordingError: it cannot be begun.
         """
-        self._joined.recorder.start(path, self._max_bytes)
+        self._ready_recorder.start(path, self._max_bytes)
 
     def toggle_recording(self, folder: Path) -> str:
         """Start a recording in `folder`, or end the one that goes on; what to say about it."""
         from core.recording import RecordingError, default_name
 
-        if self._joined.recorder.active:
+        if self._ready_recorder.active:
             return self.recorded()
         path = folder / default_name(self._now())
         try:
@@ -136,7 +147,7 @@ class LiveSession:
 
     def recorded(self) -> str:
         """End the recording, if there is one, and say where it is."""
-        status = self._made.recorder.stop() if self._made is not None else None
+        status = self._recorder.stop() if self._recorder is not None else None
         return recorded_words(status) if status is not None else ""
 
     # Neighbours -----------------------------------------------------------------------------

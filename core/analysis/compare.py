@@ -17,14 +17,15 @@ from core.modes import REPLAYED, ModeName
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A machine against the first one: the ratio of their rates in each mode that both ran.
-    `unlike` says why nothing is compared."""
+    """A machine against the first one: the ratio of their rates in each mode that both ran alike.
+    `unlike` says why the other modes are not compared, `remark` what differs all the same."""
 
     machine: Machine
     reference: Machine
     ratios: Mapping[ModeName, Ratio]
     unlike: tuple[str, ...] = ()
     unstated: tuple[str, ...] = ()
+    remark: str = ""
 
 
 def differences(machines: Sequence[Machine]) -> tuple[Difference, ...]:
@@ -33,22 +34,27 @@ def differences(machines: Sequence[Machine]) -> tuple[Difference, ...]:
 
 
 def _difference(machine: Machine, reference: Machine) -> Difference:
-    unlike = tuple(machine.workload.differences(reference.workload))
-    if unlike:
-        return Difference(machine, reference, {}, unlike)
+    ours, theirs = machine.workload, reference.workload
     ratios: dict[ModeName, Ratio] = {
         mode: ratio_interval(machine.rates[mode], reference.rates[mode])
         for mode in COMPARED
-        if mode in machine.rates and mode in reference.rates
+        if mode in machine.rates and mode in reference.rates and not ours.differences(theirs, mode)
     }
-    return Difference(
-        machine, reference, ratios, unstated=tuple(machine.workload.unstated(reference.workload))
-    )
+    unlike = tuple(ours.differences(theirs, REPLAYED))
+    unstated = () if unlike else tuple(ours.unstated(theirs))
+    remark = ours.cache_remark(theirs) if ratios.keys() - {"eager"} else ""
+    return Difference(machine, reference, ratios, unlike, unstated, remark)
 
 
 def difference_words(difference: Difference) -> str:
-    """All ratios, each with its mode; without an eager mode that both ran, which ones they ran."""
+    """All ratios, each with its mode; without an eager mode that both ran, which ones they ran; and
+    why modes are left out."""
+    unlike = "; ".join(difference.unlike)
+    if unlike and not difference.ratios:
+        return f"NOT COMPARED, another workload: {unlike}"
     parts = [f"{mode} {ratio_words(ratio)}" for mode, ratio in difference.ratios.items()]
+    if unlike:
+        return ", ".join([*parts, f"other modes NOT COMPARED: {unlike}"])
     if not any(mode in difference.ratios for mode in EAGER):
         ours, theirs = (_eager_modes(machine) for machine in (difference.machine, difference.reference))
         parts.insert(0, f"no eager mode in common ({ours}, not {theirs})")
@@ -120,7 +126,9 @@ def _inversions(machines: Sequence[Machine], mode: ModeName) -> Iterator[tuple[i
         ahead = [
             (other_spec, other_speed, other)
             for _, other, other_spec, other_speed in known
-            if other_spec < spec and other_speed > speed and not other.workload.differences(machine.workload)
+            if other_spec < spec
+            and other_speed > speed
+            and not other.workload.differences(machine.workload, mode)
         ]
         if not ahead:
             continue

@@ -17,6 +17,7 @@ from core.analysis.words import US, percent, rate, tenths, us
 
 NA = "n/a"
 CONTENDED = "!"
+THREAD = "+"
 NAME_WIDTHS = (40, 24, 18, 14, 11, 8)
 """Longest name of a GPU or CPU, tried in turn; what is cut ends in a tilde."""
 
@@ -78,7 +79,7 @@ def _table(machines: Sequence[Machine], width: int) -> list[str]:
 
 def _row(number: int, machine: Machine, longest: int) -> list[str]:
     return [
-        f"{number}{'*' if machine.source else ''}{CONTENDED if machine.contended else ''}",
+        f"{number}{_marks(machine)}",
         _cut(machine.gpu, longest),
         _cut(machine.cpu, longest),
         _gigabytes(machine.spec_bytes_per_s),
@@ -92,18 +93,28 @@ def _row(number: int, machine: Machine, longest: int) -> list[str]:
     ]
 
 
+def _marks(machine: Machine) -> str:
+    """The marks of all footnotes that a row has."""
+    noted = ("*", machine.source), (CONTENDED, machine.contended), (THREAD, machine.thread)
+    return "".join(mark for mark, note in noted if note)
+
+
 def _cut(name: str, longest: int) -> str:
     return name if len(name) <= longest else f"{name[: longest - 1]}~"
 
 
 def _sources(machines: Sequence[Machine], width: int) -> list[str]:
-    """Where rows come from that were not measured here, which are in doubt, and what no row can show."""
+    """Where rows come from that were not measured here, which are in doubt, how unusual decode
+    threads were run, and what no row can show."""
     lines: list[str] = []
     for source in dict.fromkeys(m.source for m in machines if m.source):
         lines += paragraph(f"*  published, not measured by idlegap: {source}", width)
     for number, machine in enumerate(machines, 1):
         if machine.contended:
             lines += paragraph(f"{CONTENDED}  row {number} CONTENDED: {machine.contended}", width)
+    for number, machine in enumerate(machines, 1):
+        if machine.thread:
+            lines += paragraph(f"{THREAD}  row {number} decoded with {machine.thread}", width)
     static = [str(n) for n, m in enumerate(machines, 1) if m.eager_mode == "eager-static"]
     middle = "median token (published: mean)" if any(m.source for m in machines) else "median token"
     lines += paragraph(
@@ -124,21 +135,25 @@ def _differences(found: Sequence[Difference], width: int) -> list[str]:
     head = f"against 1 ({found[0].reference.gpu}), tok/s in the same mode, by runs:"
     lines = ["", *paragraph(head, width)]
     for number, difference in enumerate(found, 2):
-        if difference.unlike:
-            text = f"NOT COMPARED, another workload: {'; '.join(difference.unlike)}"
-        else:
-            text = difference_words(difference)
+        text = difference_words(difference)
+        if difference.remark:
+            text += f" ({difference.remark})"
         if difference.unstated:
             text += f" (not stated, may differ: {', '.join(difference.unstated)})"
-        disturbed = [n for n, m in ((1, difference.reference), (number, difference.machine)) if m.contended]
-        if disturbed and not difference.unlike:
-            rows = f"row{'s' * (len(disturbed) > 1)} {' and '.join(map(str, disturbed))}"
-            text += f" ({rows} contended)"
+        if difference.ratios:
+            text += _rows(difference, number, "contended", lambda m: bool(m.contended))
+            text += _rows(difference, number, "with --wait block", lambda m: m.wait == "block")
         ours, theirs = difference.machine.software, difference.reference.software
         if ours != theirs:
             text += f"; {ours or 'software not stated'}, not {theirs or 'known for row 1'}"
         lines += paragraph(f"{difference.machine.gpu}: {text}", width, first=f"{number:>2}  ")
     return lines
+
+
+def _rows(difference: Difference, number: int, what: str, holds: Callable[[Machine], bool]) -> str:
+    """Of which of both rows `what` holds, in brackets; "" for none."""
+    found = [str(n) for n, m in ((1, difference.reference), (number, difference.machine)) if holds(m)]
+    return f" (row{'s' * (len(found) > 1)} {' and '.join(found)} {what})" if found else ""
 
 
 def _plot(machines: Sequence[Machine], width: int) -> list[str]:

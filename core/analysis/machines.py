@@ -1,7 +1,7 @@
 """Every result, measured or published, as one row that can be compared."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Literal
 
 from core.analysis.ceiling import mbu, specified_bandwidth
@@ -10,8 +10,10 @@ from core.analysis.stats import median
 from core.analysis.summary import ArmSummary, summarise
 from core.analysis.verdict import EAGER
 from core.analysis.words import cpu_name, gpu_name
+from core.analysis.workload import Workload
 from core.bench.schema import Arm, BenchResult, PublishedFigures
 from core.modes import BASELINE, REPLAYED, ModeName
+from core.settings import Wait
 
 HOST_IDLE = 0.50
 """The GPU idles for at least half of the token: `core.analysis.verdict` calls this dispatch-bound."""
@@ -32,30 +34,6 @@ Limit = Literal["host", "GPU", "both", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
-class Workload:
-    """What was decoded. None: not stated. Results are alike if no stated field differs."""
-
-    shape: str
-    dtype: str
-    batch: int
-    prompt_tokens: int
-    new_tokens: int
-    cache_len: int | None
-
-    def differences(self, other: "Workload") -> list[str]:
-        """What differs between both, as far as both state it."""
-        return [f"{name} {a}, not {b}" for name, a, b in self._beside(other) if None not in (a, b) and a != b]
-
-    def unstated(self, other: "Workload") -> list[str]:
-        """What one of both leaves open."""
-        return [name for name, a, b in self._beside(other) if (a is None) != (b is None)]
-
-    def _beside(self, other: "Workload") -> list[tuple[str, object, object]]:
-        names = [entry.name for entry in fields(self)]
-        return [(name.replace("_", " "), getattr(self, name), getattr(other, name)) for name in names]
-
-
-@dataclass(frozen=True, slots=True)
 class Machine:
     """One row.
 
@@ -67,6 +45,8 @@ class Machine:
         idle_share: of eager-static's token, from its profile.
         contended: what was seen of others who used the machine meanwhile; "" for nothing, and
             for publications, which do not say.
+        wait: how the decode thread waited for a token; None for publications, which do not say.
+        thread: the options that put or served the decode thread in an unusual way; "" for none.
     """
 
     name: str
@@ -83,6 +63,8 @@ class Machine:
     idle_share: float | None = None
     dispatch_per_kernel_ns: float | None = None
     contended: str = ""
+    wait: Wait | None = None
+    thread: str = ""
     missing: Mapping[str, str] = field(default_factory=dict)
 
     def rate(self, mode: ModeName) -> float | None:
@@ -168,8 +150,21 @@ def _measured(name: str, result: BenchResult) -> Machine:
         idle_share=idle_share,
         dispatch_per_kernel_ns=static.dispatch_per_kernel_ns if static is not None else None,
         contended=contention(contended(result)),
+        wait=engine.wait,
+        thread=_thread(result),
         missing=missing,
     )
+
+
+def _thread(result: BenchResult) -> str:
+    """Options of the decode thread that are not the default, as far as the kernel granted them."""
+    placed = result.environment
+    options = (
+        ("--wait block", result.engine.wait == "block"),
+        (f"--pin {placed.pin_core}", placed.pin_core is not None),
+        (f"--nice {placed.nice}", placed.nice is not None),
+    )
+    return ", ".join(option for option, used in options if used)
 
 
 def _published(name: str, figures: PublishedFigures) -> Machine:

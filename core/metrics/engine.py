@@ -12,10 +12,11 @@ _DOWN = ("starting", "stopped", "failed")
 
 
 def engine_families(snapshot: Snapshot) -> Iterator[Metric]:
-    """What runs, whether it runs, and how fast."""
+    """What runs, whether it runs, and how fast: a present speed only while tokens flow."""
     engine, rate = snapshot.engine, snapshot.rate
     up = engine is not None and snapshot.failed is None and snapshot.stage.stage not in _DOWN
     yield gauge("engine_up", "1 while the engine has a model and runs.", int(up))
+    yield gauge("decoding", "1 while tokens flow.", int(not snapshot.halted))
     yield gauge("paused", "1 while decoding is paused.", int(snapshot.paused))
     yield counter("dropped_events", "Events of the engine that nobody read in time.", snapshot.dropped)
     if engine is not None:
@@ -23,11 +24,11 @@ def engine_families(snapshot: Snapshot) -> Iterator[Metric]:
         yield gauge("weight_bytes", "Bytes of weights on the device.", engine.weight_bytes)
     active = ((row.name, int(row.current)) for row in snapshot.modes)
     yield gauges("mode_active", "1 for the mode that decodes now.", "mode", active)
-    speed = rate.tok_per_s if rate is not None else None
+    speed = rate.tok_per_s if rate is not None and not snapshot.halted else None
     yield gauge("tokens_per_second", "Speed of the current mode over its last tokens.", speed)
     yield from _mode_families([row for row in snapshot.modes if row.visited])
     if snapshot.ceiling is not None:
-        yield from _ceiling_families(snapshot.ceiling)
+        yield from _ceiling_families(snapshot.ceiling, decoding=not snapshot.halted)
 
 
 def _description(engine: EngineReady) -> dict[str, str]:
@@ -70,7 +71,7 @@ def _busy_ratio(row: ModeView) -> float | None:
     return row.split.busy_ns / row.wall_ns if row.split is not None and row.wall_ns else None
 
 
-def _ceiling_families(ceiling: Ceiling) -> Iterator[Metric]:
+def _ceiling_families(ceiling: Ceiling, *, decoding: bool) -> Iterator[Metric]:
     measured = ceiling.bandwidth.copy_bytes_per_s if ceiling.bandwidth is not None else None
     yield gauge(
         "weight_stream_bound_seconds", "Least time to read all weights once.", scaled(ceiling.bound_ns, NS)
@@ -79,7 +80,7 @@ def _ceiling_families(ceiling: Ceiling) -> Iterator[Metric]:
         "mbu_ratio",
         "Share of a bandwidth that reading the weights takes at the present speed.",
         "bandwidth",
-        (("specified", ceiling.mbu_spec), ("measured", ceiling.mbu_measured)),
+        (("specified", ceiling.mbu_spec), ("measured", ceiling.mbu_measured)) if decoding else (),
     )
     yield gauges(
         "memory_bytes_per_second",

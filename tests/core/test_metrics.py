@@ -31,8 +31,8 @@ DEPLOY = ROOT / "deploy"
 
 
 def told() -> tuple[Tally, Session, FakeClock]:
-    """A session that has heard the whole story, its counters, and its clock."""
-    events = story()
+    """A session that has heard the whole story but the pause at its end, its counters, and its clock."""
+    events = story()[:-1]
     clock, tally = FakeClock(), Tally()
     session = Session(FakeEngine(events, clock), listeners=[tally], clock=clock)
     clock.now_ns = events[-1].t_ns
@@ -117,6 +117,30 @@ def test_what_is_missing_has_no_sample() -> None:
     assert "idlegap_tokens_per_second" not in names
     assert not [n for n in names if n.startswith(("idlegap_gpu", "idlegap_cpu_cores", "idlegap_mbu"))]
     assert "idlegap_engine_up" in names
+
+
+def paused(session: Session, clock: FakeClock) -> Snapshot:
+    return replace(session.snapshot(clock.now_ns), paused=True, halted=True)
+
+
+def stalled(session: Session, clock: FakeClock) -> Snapshot:
+    clock.now_ns += 60 * SECOND
+    return session.snapshot(clock.now_ns)
+
+
+@pytest.mark.parametrize("stop", [paused, stalled])
+def test_while_no_token_flows_there_is_no_present_speed_but_still_what_was_measured(
+    stop: Callable[[Session, FakeClock], Snapshot],
+) -> None:
+    tally, session, clock = told()
+    flowing = told_samples()
+    latest = stop(session, clock)
+    still = samples(MetricsCollector(lambda: latest, tally, clock))
+
+    gone = {name for name, _ in flowing.keys() - still.keys()}
+    assert gone == {"idlegap_tokens_per_second", "idlegap_mbu_ratio"}
+    assert (flowing["idlegap_decoding", ""], still["idlegap_decoding", ""]) == (1, 0)
+    assert still["idlegap_engine_up", ""] == 1
 
 
 def test_readings_that_were_never_taken_are_not_counted_as_zero() -> None:

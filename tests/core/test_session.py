@@ -290,3 +290,19 @@ def test_nobody_holds_back_an_engine_that_is_lost(session):
     assert shown(session, READY, crowd, now_ns=SECOND).contended == "others use 1.9 of 2 cores"
     snapshot = shown(session, lost, now_ns=SECOND)
     assert (snapshot.contended, snapshot.advice) == ("", "")
+
+
+def test_a_source_that_the_system_does_not_let_start_has_failed_until_it_is_restarted():
+    class Barred(FakeSource):
+        def start(self):
+            raise PermissionError(13, "Permission denied")
+
+        restart = start
+
+    heard = []
+    session = Session(Barred(), sensors=FakeSensors(), listeners=(heard.append,), clock=lambda: 5)
+    session.start()
+    assert session.snapshot(6).failed == EngineFailed(5, "cannot be started: [Errno 13] Permission denied")
+    session.restart()
+    assert session.snapshot(7).stage.stage == "failed"
+    assert [type(event) for event in heard] == [EngineFailed, EngineStage, EngineFailed]

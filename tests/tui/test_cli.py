@@ -184,10 +184,10 @@ def test_the_live_screen_imports_no_torch() -> None:
         "import sys\n"
         "import tui.screen_run\n"
         "from tui.cli import parse\n"
-        "from tui.verbs.live import build_session, join, options_from\n"
+        "from tui.verbs.live import build_session, join, options_from, recorder_for\n"
         "options = options_from(parse([]))\n"
         "build_session(options)\n"
-        "join(options)\n"
+        "join(options, recorder_for(options))\n"
         "print([m for m in ('torch', 'transformers', 'pynvml') if m in sys.modules])"
     )
     assert (run.stdout, run.stderr) == ("[]\n", "")

@@ -55,7 +55,8 @@ def rig_of(clock: FakeClock, max_bytes: int = DEFAULT_MAX_BYTES, neighbour_core:
     session = Session(engine, listeners=(recorder, heard.append), clock=clock)
     neighbours = NoisyNeighbours(session.note_neighbours, clock)
     live = LiveSession(
-        lambda: Joined(session, recorder, neighbours),
+        lambda _: Joined(session, neighbours),
+        recorder=lambda: recorder,
         max_bytes=max_bytes,
         neighbour_core=neighbour_core,
         now=lambda: NOON,
@@ -93,26 +94,53 @@ def test_it_passes_on_what_a_feed_is_asked(rig: Rig) -> None:
 
 
 def test_nothing_is_joined_before_it_is_needed() -> None:
-    def join() -> Joined:
+    def join(_: Recorder) -> Joined:
         raise AssertionError("joined too early")
 
-    live = LiveSession(join, max_bytes=DEFAULT_MAX_BYTES, in_process=True)
+    live = LiveSession(join, recorder=Recorder, max_bytes=DEFAULT_MAX_BYTES, in_process=True)
     assert live.snapshot(START_NS) == live.latest == opening(START_NS, in_process=True)
     assert live.recording is None
     live.close()
     assert live.recorded() == ""
 
 
+def test_a_recording_needs_no_session_and_is_one_that_the_session_is_given(tmp_path: Path) -> None:
+    given: list[Recorder] = []
+
+    def join(recorder: Recorder) -> Joined:
+        given.append(recorder)
+        session = Session(FakeEngine((), FakeClock()), listeners=(recorder,), clock=FakeClock())
+        return Joined(session, NoisyNeighbours(session.note_neighbours, FakeClock()))
+
+    live = LiveSession(join, recorder=Recorder, max_bytes=DEFAULT_MAX_BYTES)
+    live.record(tmp_path / "early.jsonl")
+    assert live.recording is not None
+    assert given == []
+    live.note_frame(MonitorSample(START_NS, 1.0, 2, None, 4.0))
+    live.close()
+    assert len(given) == 1
+    assert recorded_events(tmp_path / "early.jsonl") == [MonitorSample(START_NS, 1.0, 2, None, 4.0)]
+
+
+def test_a_recording_ends_with_a_session_that_never_began(tmp_path: Path) -> None:
+    live = LiveSession(lambda _: pytest.fail("joined"), recorder=Recorder, max_bytes=DEFAULT_MAX_BYTES)
+    live.record(tmp_path / "early.jsonl")
+    live.close()
+    with RecordingReader(tmp_path / "early.jsonl") as reader:
+        assert list(reader) == []
+        assert reader.ending.reason == "stopped"
+
+
 def test_a_session_is_joined_once() -> None:
     made: list[Joined] = []
 
-    def join() -> Joined:
+    def join(_: Recorder) -> Joined:
         engine, clock = FakeEngine((), FakeClock()), FakeClock()
         session = Session(engine, clock=clock)
-        made.append(Joined(session, Recorder(clock=clock), NoisyNeighbours(session.note_neighbours, clock)))
+        made.append(Joined(session, NoisyNeighbours(session.note_neighbours, clock)))
         return made[-1]
 
-    live = LiveSession(join, max_bytes=DEFAULT_MAX_BYTES)
+    live = LiveSession(join, recorder=Recorder, max_bytes=DEFAULT_MAX_BYTES)
     live.send(SetMode("graph"))
     live.start()
     live.remove_neighbour()
@@ -170,7 +198,7 @@ def test_a_key_that_is_held_down_has_a_limit() -> None:
 
     session = Session(FakeEngine((), FakeClock()), clock=FakeClock())
     crowd = Crowd(session.note_neighbours)
-    live = LiveSession(lambda: Joined(session, Recorder(), crowd), max_bytes=DEFAULT_MAX_BYTES)
+    live = LiveSession(lambda _: Joined(session, crowd), recorder=Recorder, max_bytes=DEFAULT_MAX_BYTES)
     assert live.add_neighbour() == "64 noisy neighbours are the most"
     assert busy_processes() == []
 

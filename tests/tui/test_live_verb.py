@@ -38,22 +38,29 @@ AFTER_THE_FIRST_FRAME = (
 )
 """What the first frame does not need."""
 
-HELD_BACK = f"""
+RECORDS_AT_ONCE = ("core.recording", "importlib.metadata", "importlib.resources")
+"""What a file of --record needs, which is opened before there is a screen."""
+
+HELD_BACK = """
 import signal, sys
+later, arguments = sys.argv[1].split(), sys.argv[2:]
 class HeldBack:
     def find_spec(self, name, path=None, target=None):
-        if name in {AFTER_THE_FIRST_FRAME}:
+        if name in later:
             signal.pause()
 sys.meta_path.insert(0, HeldBack())
 from tui.cli import main
-already = [name for name in {AFTER_THE_FIRST_FRAME} if name in sys.modules]
-sys.exit(f"imported already: {{already}}" if already else main(["--device", "cpu"]))
+already = [name for name in later if name in sys.modules]
+sys.exit(f"imported already: {already}" if already else main(["--device", "cpu", *arguments]))
 """
-"""The live verb, stuck as soon as it imports one of these."""
+"""The live verb, stuck as soon as it imports one of those that its first argument names."""
 
 
-def test_the_first_frame_waits_for_nothing_that_it_does_not_need() -> None:
-    program = PtyProgram([sys.executable, "-c", HELD_BACK])
+@pytest.mark.parametrize("record", [False, True], ids=["alone", "with --record"])
+def test_the_first_frame_waits_for_nothing_that_it_does_not_need(record: bool, tmp_path: Path) -> None:
+    options = ["--record", str(tmp_path / "run.jsonl")] if record else []
+    later = [name for name in AFTER_THE_FIRST_FRAME if not (record and name in RECORDS_AT_ONCE)]
+    program = PtyProgram([sys.executable, "-c", HELD_BACK, " ".join(later), *options])
     try:
         program.wait_for_text("q quit")
         shown = "\n".join(program.screen.display)
@@ -136,3 +143,35 @@ def test_a_live_run_records_itself_its_neighbours_and_its_end(tmp_path: Path) ->
         counts = [event.count for event in reader if isinstance(event, Neighbours)]
         assert reader.ending.reason == "stopped"
     assert counts == [1, 0]
+
+
+NO_FOLDER = {"XDG_STATE_HOME": "/dev/null/x"}
+
+
+def test_an_engine_that_cannot_be_started_is_a_screen_and_exit_4() -> None:
+    command = [sys.executable, "-m", "tui", "live", "--device", "cpu", "--no-nvml"]
+    program = PtyProgram(command, environment=NO_FOLDER)
+    try:
+        program.wait_for_text("cannot be started: [Errno 20] Not a directory")
+        program.press("R")
+        program.wait_for_text("starting the engine again")
+        program.wait_for_text("cannot be started: [Errno 20] Not a directory")
+        program.press("q")
+        assert program.wait() == ExitCode.ENGINE_FAILED
+        assert program.terminal_restored
+        assert program.stderr.startswith("idlegap: cannot be started: [Errno 20] Not a directory: ")
+    finally:
+        program.close()
+
+
+def test_an_engine_in_this_process_without_a_log_is_refused_before_the_screen_is_up() -> None:
+    command = [sys.executable, "-m", "tui", "live", "--device", "cpu", "--no-nvml", "--in-process"]
+    program = PtyProgram(command, environment=NO_FOLDER)
+    try:
+        assert program.wait() == ExitCode.USAGE
+        assert not program.on_alternate_screen
+        said = program.stderr
+        assert said.startswith("idlegap: --in-process: its log cannot be written: [Errno 20] ")
+        assert said.count("\n") == 1
+    finally:
+        program.close()

@@ -1,4 +1,4 @@
-"""The verb `compare`: results side by side, or one of them as it was printed first."""
+"""The verb `compare`: results side by side, or one of them printed again."""
 
 import argparse
 import sys
@@ -22,7 +22,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         type=Path,
         metavar="RESULT.json",
-        help="what bench or check has written; all are compared with the first; one alone is printed again",
+        help="what bench or check has written; all are compared with the first; one alone is "
+        "printed again: a bench computed anew, a check as it was judged then",
     )
     parser.add_argument(
         "--svg", metavar="FILE", help="draw decode rate over bandwidth (needs the extra 'report')"
@@ -75,14 +76,14 @@ def _read(
 
 
 def _own_text(result: "Result") -> str | None:
-    """What `bench` or `check` prints of it, computed anew from its samples; None for figures of a
-    publication, which have no text of their own."""
+    """What `bench` prints of it, computed anew from its samples, or the card of `check` as it was
+    judged then; None for figures of a publication, which have no text of their own."""
     from core.analysis.bench_text import bench_text
-    from core.bench.check import CheckResult, check_text, judge
+    from core.bench.check import CheckResult, check_text
     from core.bench.schema import BenchResult
 
     if isinstance(result, CheckResult):
-        return check_text(judge(result.bench))
+        return check_text(result)
     return bench_text(result, text_width()) if isinstance(result, BenchResult) else None
 
 

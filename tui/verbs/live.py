@@ -17,6 +17,7 @@ from tui.verbs.workload import add_workload, settings_from
 if TYPE_CHECKING:
     from core.events import SensorEvent
     from core.metrics import Tally
+    from core.recording import Recorder
     from core.settings import Settings
     from tui.live_session import Joined, LiveSession
 
@@ -91,6 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
     from tui.live_app import LiveApp
     from tui.screen_run import run_screen
 
+    log = _own_log() if options.in_process else None
     tally = tally_for(options.metrics)
     live = build_session(options, tally)
     with serving(options.metrics, tally, lambda: live.latest) as url:
@@ -102,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
             lambda level, output: LiveApp(
                 live, level=level, fps=options.fps, output=output, greeting=greeting
             ),
-            _own_log() if options.in_process else None,
+            log,
         )
     if recorded := live.recorded():
         print(f"idlegap: {recorded}", file=sys.stderr)
@@ -114,18 +116,25 @@ def build_session(options: LiveOptions, tally: "Tally | None" = None) -> "LiveSe
     from tui.live_session import LiveSession
 
     return LiveSession(
-        lambda: join(options, tally),
+        lambda recorder: join(options, recorder, tally),
+        recorder=lambda: recorder_for(options),
         max_bytes=options.record.max_bytes,
         in_process=options.in_process,
         neighbour_core=options.neighbour_core,
     )
 
 
-def join(options: LiveOptions, tally: "Tally | None" = None) -> "Joined":
-    """The engine that was asked for and the sensors of this machine, joined."""
+def recorder_for(options: LiveOptions) -> "Recorder":
+    """What can record the session that was asked for; needs neither engine nor analysis."""
+    from core.recording import Recorder
+
+    return Recorder(in_process=options.in_process, spec_bytes_per_s=options.settings.spec_bandwidth)
+
+
+def join(options: LiveOptions, recorder: "Recorder", tally: "Tally | None" = None) -> "Joined":
+    """The engine that was asked for and the sensors of this machine, joined, with who listens."""
     from core.link import EngineProcess, InProcessEngine
     from core.neighbours import NoisyNeighbours
-    from core.recording import Recorder
     from core.sensors.sampler import Sampler
     from core.session import Session
     from tui.live_session import Joined
@@ -134,7 +143,6 @@ def join(options: LiveOptions, tally: "Tally | None" = None) -> "Joined":
     gc.freeze()
     engine = InProcessEngine if options.in_process else EngineProcess
     heard: deque[SensorEvent] = deque()
-    recorder = Recorder(in_process=options.in_process, spec_bytes_per_s=options.settings.spec_bandwidth)
     session = Session(
         engine(options.settings),
         sensors=Sampler(heard.append, nvml_enabled=options.nvml),
@@ -142,7 +150,7 @@ def join(options: LiveOptions, tally: "Tally | None" = None) -> "Joined":
         listeners=(recorder, tally) if tally is not None else (recorder,),
         spec_bytes_per_s=options.settings.spec_bandwidth,
     )
-    return Joined(session, recorder, NoisyNeighbours(session.note_neighbours))
+    return Joined(session, NoisyNeighbours(session.note_neighbours))
 
 
 def _record(live: "LiveSession", file: Path) -> None:
@@ -155,10 +163,20 @@ def _record(live: "LiveSession", file: Path) -> None:
 
 
 def _own_log() -> Path:
-    """An engine process has a log of its own; inside this process libraries write to our outputs."""
+    """An engine process has a log of its own; inside this process libraries write to our outputs.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
     from core.locations import log_dir
 
-    return log_dir() / f"engine-{os.getpid()}.log"
+    path = log_dir() / f"engine-{os.getpid()}.log"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    except OSError as error:
+        raise UsageError(f"--in-process: its log cannot be written: {error}") from error
+    return path
 
 
 def _core(core: int | None) -> int | None:

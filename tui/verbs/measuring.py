@@ -1,6 +1,5 @@
 """Takes a benchmark for a verb: connects to an engine, shows progress, says how it ended."""
 
-import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -8,7 +7,7 @@ from contextlib import contextmanager
 from core.bench.driver import Driver
 from core.bench.plan import BenchPlan, engine_settings
 from core.bench.runner import Bench, BenchOutcome
-from core.events import AnyEvent, EngineFailed, EngineReady, EngineStage, Notice, SensorEvent
+from core.events import AnyEvent, EngineReady, EngineStage, Notice, SensorEvent
 from core.link import EngineProcess
 from core.recording import Recorder, RecordingError
 from core.sensors.sampler import Sampler
@@ -122,8 +121,6 @@ def _measure(
                 pin_core=settings.pin_core,
                 nice=settings.nice,
             ).run()
-        except OSError as error:
-            return BenchOutcome(None, EngineFailed(time.perf_counter_ns(), f"cannot be started: {error}"))
         finally:
             driver.close()
 

@@ -20,6 +20,7 @@ from core.analysis.machines import Machine, machine
 from core.bench.schema import Arm, BenchResult, PublishedFigures
 from core.bench.store import read
 from core.events import Bandwidth
+from core.modes import ModeName
 from tests.core.bench.fake_engine import READY, replace_struct
 from tests.core.bench.results import GPU, HOST, MS, arm, bench, columns, run, window
 
@@ -188,6 +189,40 @@ def test_another_workload_is_flagged_and_not_compared(changes: dict[str, object]
     assert f"NOT COMPARED, another workload: {told[:20]}" in compare_text([measured(), other])
 
 
+def cached(slots: int, *names: ModeName) -> Machine:
+    return machine("m", bench(*(arm(name) for name in names), engine=replace_struct(READY, cache_len=slots)))
+
+
+@pytest.mark.parametrize(("slots", "compared"), [(767, True), (768 + 15, True), (752, False), (784, False)])
+def test_a_cache_that_differs_by_less_than_a_step_is_a_remark(slots: int, compared: bool) -> None:
+    rows = [cached(slots, "eager-static", "graph"), cached(768, "eager-static", "graph")]
+    (found,) = differences(rows)
+    assert set(found.ratios) == ({"eager-static", "graph"} if compared else set())
+    told = f"(cache {slots} and 768 slots)" if compared else f"workload: cache len 768, not {slots}"
+    assert told in " ".join(compare_text(rows).split())
+
+
+def test_the_length_of_a_cache_does_not_matter_to_a_mode_without_it() -> None:
+    short, long = (cached(slots, "eager", "eager-static", "graph") for slots in (552, 4096))
+    (found,) = differences([short, long])
+    assert set(found.ratios) == {"eager"}
+    assert difference_words(found).endswith(", other modes NOT COMPARED: cache len 4096, not 552")
+    (plain,) = differences([cached(767, "eager"), cached(768, "eager")])
+    assert (set(plain.ratios), plain.remark) == ({"eager"}, "")
+
+
+@pytest.mark.parametrize(
+    ("slots", "mode", "told"), [(552, "eager-static", 1), (600, "eager-static", 0), (600, "eager", 1)]
+)
+def test_an_inversion_needs_caches_alike_only_where_there_are_some(
+    slots: int, mode: ModeName, told: int
+) -> None:
+    small = msgspec.structs.replace(GPU, bus_width_bits=128)
+    card = replace_struct(READY, device_name="small card", cache_len=slots)
+    fast = machine("s", bench(arm(mode, [2.0] * 5), gpu=small, engine=card))
+    assert len(inversions([modes(arm(mode, [20.0] * 5)), fast])) == told
+
+
 def test_what_a_publication_leaves_open_is_flagged_and_compared_all_the_same() -> None:
     (found,) = differences([machine("h", like_the_article()), ARTICLE[1]])
     assert found.unlike == ()
@@ -221,6 +256,7 @@ def test_a_contended_row_is_marked_and_its_footnote_says_what_its_own_bench_says
 def test_quiet_rows_have_no_mark() -> None:
     text = compare_text([machine("a", bench()), machine("b", bench()), *ARTICLE])
     assert "!" not in text
+    assert "+" not in text.split("what limits whom")[0]
     assert "contended" not in text.lower()
 
 
@@ -229,6 +265,32 @@ def test_differences_say_whichever_side_was_contended() -> None:
     first, second = both.split("by runs:")[1].split(" 3  H200:")
     assert "(rows 1 and 2 contended)" in " ".join(first.split())
     assert "(row 1 contended)" in " ".join(second.split())
+
+
+# --- the decode thread ------------------------------------------------------------------
+
+
+def blocked() -> BenchResult:
+    return bench(engine=replace_struct(READY, wait="block"))
+
+
+def test_how_an_unusual_decode_thread_was_run_is_a_footnote() -> None:
+    placed = msgspec.structs.replace(bench().environment, pin_core=0, nice=-5)
+    both = msgspec.structs.replace(contended(), environment=placed)
+    text = compare_text([machine("a", bench()), machine("b", blocked()), machine("c", both), *ARTICLE])
+    assert [line.split()[0] for line in text.splitlines()[2:6]] == ["1", "2+", "3!+", "4*"]
+    assert "\n+  row 2 decoded with --wait block\n" in text
+    assert "\n+  row 3 decoded with --pin 0, --nice -5\n" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_differences_say_which_side_waited_in_another_way() -> None:
+    text = compare_text([machine("a", bench()), machine("b", blocked()), machine("c", bench())])
+    first, second = text.split("by runs:")[1].split(" 3  H200:")
+    assert "(row 2 with --wait block)" in " ".join(first.split())
+    assert "--wait" not in second
+    swapped = compare_text([machine("b", blocked()), machine("a", bench())])
+    assert "(row 1 with --wait block)" in " ".join(swapped.split())
 
 
 # --- text ---------------------------------------------------------------------------------

@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from core.analysis.bench_text import bench_text
-from core.analysis.card import Card
+from core.analysis.card import Card, CardLine
+from core.analysis.levers import Levers
 from core.bench.check import check_text, judge
 from core.bench.schema import BenchResult
 from core.bench.store import BENCH, CHECK, encode, write
@@ -96,15 +97,21 @@ def test_one_bench_alone_is_printed_again(
     assert capsys.readouterr() == (bench_text(result, columns), "")
 
 
-def test_one_check_alone_is_judged_again_from_its_samples_and_is_exit_0(
+def test_one_check_alone_is_printed_as_it_was_judged_then_and_is_exit_0(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    judged = judge(bench(probe=DispatchProbe(0, 2_600, 30_000)))
-    assert judged.card.verdict == "not good"
-    older = msgspec.structs.replace(judged, card=Card("good", ()))
-    write(tmp_path / "a.json", CHECK, older)
+    today = judge(bench(probe=DispatchProbe(0, 2_600, 30_000)))
+    assert today.card.verdict == "not good"
+    line = CardLine("fans", "blue", "good", "blue is what was asked for then")
+    then = msgspec.structs.replace(
+        today, card=Card("good", (line,)), levers=Levers((), reason="no model yet")
+    )
+    write(tmp_path / "a.json", CHECK, then)
     assert cli.main(["compare", str(tmp_path / "a.json")]) == ExitCode.DONE
-    assert capsys.readouterr().out == check_text(judged)
+    printed = capsys.readouterr().out
+    assert printed == check_text(then)
+    assert "blue is what was asked for then" in printed
+    assert "cannot be predicted, no model yet" in printed
 
 
 def test_a_bench_and_a_check_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
