@@ -262,6 +262,7 @@ class Snapshot:
 
     While `halted`, no token is decoded, so that `rate` and all shares of a token are those of the
     last ones. `recent` is None then, and while no token of the current mode began lately.
+    `newest_ns` is when the newest token of all ended, counted or not.
     Slow tokens are explained up to a second late, when the samples that cover them are in.
     `slow` holds the newest first; `slow_shares` covers all of them since the mode was entered,
     largest first. `host_changes` compares the modes' last visits. `threshold_ns` is the wall time
@@ -279,6 +280,7 @@ class Snapshot:
     rate: Rate | None = None
     recent: RecentTokens | None = None
     halted: bool = False
+    newest_ns: int | None = None
     strip: Strip = field(default_factory=lambda: Strip(now_bucket=0))
     ceiling: Ceiling | None = None
     host: HostInfo | None = None

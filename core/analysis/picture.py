@@ -38,6 +38,7 @@ def picture(memory: Memory, now_ns: int, *, in_process: bool, spec_bytes_per_s: 
         modes=modes,
         rate=rate,
         halted=_halted(memory, now_ns),
+        newest_ns=memory.newest.done_ns if memory.newest is not None else None,
         strip=Strip(
             now_bucket=now_ns // STRIP_BUCKET_NS,
             columns=memory.strip.columns(now_ns),

@@ -68,6 +68,8 @@ TOKENLESS: tuple[Stage, ...] = (
 )
 """Stages in which no counted token can flow, whatever was measured before."""
 
+_DECODES: tuple[Stage, ...] = ("decoding", "profiling")
+
 
 def limiting_sentence(snapshot: Snapshot, contention: Contention | None = None) -> str:
     """What limits this machine now: one sentence of at most LONGEST characters. While tokens flow
@@ -83,9 +85,11 @@ def _sentence(snapshot: Snapshot, contention: Contention | None) -> str:
         return f"Paused for {_since(snapshot)}s: nothing decodes, so nothing limits it{_beside(contention)}."
     if row is None or row.wall_ns is None or stage.stage in TOKENLESS:
         return _loading(stage, _since(snapshot), contention)
+    if snapshot.halted and stage.stage in _DECODES:
+        return f"No token for {_silence(snapshot)}s{_beside(contention)}."
     if row.verified is not None and row.verified.flagged:
         return _wrong_tokens(row.verified)
-    if contention is not None:
+    if contention is not None and not snapshot.halted:
         return _contended(snapshot, contention, row.wall_ns)
     if snapshot.engine is not None and snapshot.engine.device == "cpu":
         rate = f", {snapshot.rate.tok_per_s:.0f} tok/s" if snapshot.rate is not None else ""
@@ -114,27 +118,41 @@ def _beside(contention: Contention | None) -> str:
 
 
 def _contended(snapshot: Snapshot, contention: Contention, wall_ns: int) -> str:
-    """The sentence about whoever holds the CPU back, with the figures of the badge's tokens."""
+    """The sentence about whoever holds the CPU back, with the figures of the badge's tokens. What it
+    costs is left out where no run delay was read."""
     cpu, recent = snapshot.cpu, snapshot.recent
     token_ns = recent.wall_ns if recent is not None else wall_ns
-    delay_ns = min(recent.run_delay_ns or 0, token_ns) if recent is not None else 0
-    waits = f"{_ms(delay_ns)} of each {_ms(token_ns)} ms token"
+    waits = _waits(recent.run_delay_ns if recent is not None else None, token_ns)
+    cost = f"{waits} go to waiting for a CPU" if waits else ""
     use = "have the CPU" if contention.cores is None else f"use {contention.cores:.1f} cores"
     match contention.pressure:
         case "quota":
             return _throttled(snapshot.cgroup, token_ns)
         case "neighbour":
             core = "" if cpu is None or cpu.decode_core is None else f"; decode is on core {cpu.decode_core}"
-            return f"Other programs {use}: {waits} go to waiting for a CPU{core}."
+            return f"Other programs {use}{_after(': ', cost)}{core}."
         case "own threads":
-            return f"Our own other threads {use}: {waits} go to waiting for a CPU."
+            return f"Our own other threads {use}{_after(': ', cost)}."
         case "cpu wait":
-            return f"The decode thread waits for a CPU in {waits}; who has it is not known."
+            part = waits or f"part of each {_ms(token_ns)} ms token"
+            return f"The decode thread waits for a CPU in {part}; who has it is not known."
         case "steal":
             stolen = (cpu.steal_pct if cpu is not None else None) or 0
-            return f"The hypervisor gives {stolen:.0f} % of this machine to other guests: {waits} are waits."
+            cost = f"{waits} are waits" if waits else ""
+            return f"The hypervisor gives {stolen:.0f} % of this machine to other guests{_after(': ', cost)}."
         case "crowded":
-            return f"Other programs {use} and leave hardly one free; so far {waits} go to waiting for a CPU."
+            return f"Other programs {use} and leave hardly one free{_after('; so far ', cost)}."
+
+
+def _waits(delay_ns: int | None, token_ns: int) -> str:
+    """How much of a token goes to waiting for a CPU; empty where it was not read."""
+    if delay_ns is None:
+        return ""
+    return f"{_ms(min(delay_ns, token_ns))} of each {_ms(token_ns)} ms token"
+
+
+def _after(joint: str, clause: str) -> str:
+    return joint + clause if clause else ""
 
 
 def _throttled(cgroup: CgroupSample | None, token_ns: int) -> str:
@@ -210,6 +228,12 @@ def _limited(row: ModeView, wall_ns: int, split: Split) -> str:
 
 def _since(snapshot: Snapshot) -> str:
     return f"{max(snapshot.t_ns - snapshot.stage.since_ns, 0) / 1e9:.0f} "
+
+
+def _silence(snapshot: Snapshot) -> str:
+    """How long ago the newest token ended; the stage's own age before the first one."""
+    last_ns = snapshot.stage.since_ns if snapshot.newest_ns is None else snapshot.newest_ns
+    return f"{max(snapshot.t_ns - last_ns, 0) / 1e9:.0f} "
 
 
 def _ms(ns: float) -> str:

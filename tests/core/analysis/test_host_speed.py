@@ -155,11 +155,12 @@ def test_memory_is_bounded_and_the_newest_count() -> None:
 # --- the live screen --------------------------------------------------------------------------
 
 
-def seen(*events: AnyEvent, now_s: float = 20) -> Snapshot:
+def seen(*events: AnyEvent) -> Snapshot:
+    """The snapshot after the last of `events`."""
     memory = Memory.begin(0)
     for event in (READY, EngineStage(0, "decoding"), *events):
         memory = remember(memory, event)
-    return picture(memory, round(now_s * SECOND), in_process=False, spec_bytes_per_s=None)
+    return picture(memory, events[-1].t_ns, in_process=False, spec_bytes_per_s=None)
 
 
 def entered(mode: ModeName, wall_ms: float, at_s: float) -> tuple[AnyEvent, ...]:
@@ -174,7 +175,7 @@ def test_a_changed_host_is_told_in_the_sentence_and_then_left_to_the_mark() -> N
     assert snap.sentence == change.text
     assert "44.6 ms a token in one visit, 23.5 in the next" in change.text
     assert len(change.text) <= LONGEST
-    later = seen(*events, now_s=60)
+    later = seen(*events, batch("eager-static", 23.5, at_s=60))
     assert later.host_changes == snap.host_changes
     assert later.sentence != change.text
     assert seen(*events, *entered("graph", 4.2, 15)).sentence != change.text
