@@ -69,10 +69,13 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class RecentTokens:
-    """The mean token of those of the current mode that began within the last two seconds.
+    """The mean token of those of the current mode that began within the last two seconds; of the
+    last `core.analysis.history.KEPT_TOKENS` where these do not reach back so far, which is below
+    4 ms a token. The rate covers no more either.
 
-    `run_delay_ns` is how long the decode thread was ready but had no core, None where it was not
-    read. Badge, host panel and sentence all speak of these tokens, so that they agree.
+    `run_delay_ns` is how long the decode thread was ready but had no core, in the mean of the tokens
+    of which it was read, None where it was read of none; at most `wall_ns`. Badge, host panel and
+    sentence all speak of these tokens, so that they agree.
     """
 
     tokens: int

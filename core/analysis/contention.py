@@ -21,7 +21,7 @@ KEPT_SLOW = 64
 """Slow tokens to look back at: more lines than a terminal has."""
 
 RECENT_NS = 2_000_000_000
-"""Contention now: over as long as the rate on screen covers."""
+"""Contention now: over as long as the rate on screen covers, where so many tokens are kept."""
 
 CONTENDED_SHARE = 0.10
 """Waiting for a CPU for a tenth of the time is more than any mode's own noise."""
@@ -91,16 +91,20 @@ class Contention:
 
 
 def recent_tokens(newest_first: Iterable[Token], now_ns: int) -> RecentTokens | None:
-    """The mean of the tokens that began within RECENT_NS before `now_ns`; None without one."""
+    """The mean of the tokens that began within RECENT_NS before `now_ns`; None without one.
+
+    Its run delay is the mean of those that were read, and never longer than the token itself.
+    """
     since_ns = now_ns - RECENT_NS
     recent = list(takewhile(lambda token: token.start_ns >= since_ns, newest_first))
     if not recent:
         return None
+    wall_ns = sum(token.wall_ns for token in recent) // len(recent)
     delays_ns = [token.run_delay_ns for token in recent if token.run_delay_ns is not None]
     return RecentTokens(
         tokens=len(recent),
-        wall_ns=sum(token.wall_ns for token in recent) // len(recent),
-        run_delay_ns=sum(delays_ns) // len(recent) if delays_ns else None,
+        wall_ns=wall_ns,
+        run_delay_ns=min(sum(delays_ns) // len(delays_ns), wall_ns) if delays_ns else None,
     )
 
 
@@ -121,8 +125,8 @@ def contention_now(
         share = cgroup.throttled_ns / cgroup.interval_ns
         if share > CONTENDED_SHARE:
             return Contention("quota", f"CPU quota: stopped {percent(min(share, 1))} of the time")
-    delay_ns = recent.run_delay_ns or 0 if recent is not None else 0
-    if recent is not None and delay_ns > CONTENDED_SHARE * recent.wall_ns:
+    delay_ns = recent.run_delay_ns if recent is not None else None
+    if recent is not None and delay_ns is not None and delay_ns > CONTENDED_SHARE * recent.wall_ns:
         who, cores = _holder(delay_ns, *rivals)
         waits = f"waits {percent(delay_ns / recent.wall_ns)} for a CPU"
         return Contention(who, waits if who == "cpu wait" else f"{who}: {waits}", cores)

@@ -148,7 +148,7 @@ def _waits(delay_ns: int | None, token_ns: int) -> str:
     """How much of a token goes to waiting for a CPU; empty where it was not read."""
     if delay_ns is None:
         return ""
-    return f"{_ms(min(delay_ns, token_ns))} of each {_ms(token_ns)} ms token"
+    return f"{_ms(delay_ns)} of each {_ms(token_ns)} ms token"
 
 
 def _after(joint: str, clause: str) -> str:

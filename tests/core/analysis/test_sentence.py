@@ -284,11 +284,6 @@ def test_without_contention_no_run_delay_is_told() -> None:
     assert limiting_sentence(WAITING) == limiting_sentence(snapshot(EAGER))
 
 
-def test_no_more_than_the_token_is_waited_for() -> None:
-    spiky = replace(WAITING, recent=RecentTokens(50, 20 * MS, 30 * MS))
-    assert "20.0 of each 20.0 ms token" in limiting_sentence(spiky, Contention("cpu wait", ""))
-
-
 def test_a_quota_tells_how_often_and_for_how_long_it_stopped_us() -> None:
     quota = CgroupSample(0, quota_cores=2.0, throttled=3, throttled_ns=62 * MS, interval_ns=200 * MS)
     assert limiting_sentence(replace(WAITING, cgroup=quota), Contention("quota", "")) == (
