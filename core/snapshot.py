@@ -204,13 +204,16 @@ class CauseTotal:
 
 @dataclass(frozen=True, slots=True)
 class HostChange:
-    """The host changed speed between two visits, so the figures of `mode` do not compare.
+    """The host changed speed between two visits, so the figures of `modes` do not compare: of the
+    one mode that was visited twice, or of the slower and the faster one of two.
 
-    `since_ns` is when the later visit began; `text` is the whole sentence, with the figures.
+    `since_ns` is when the later visit began, `found_ns` since when the change has been seen to hold:
+    a host may slow down long after a visit began. `text` is the whole sentence, with the figures.
     """
 
-    mode: ModeName
+    modes: tuple[ModeName, ...]
     since_ns: int
+    found_ns: int
     text: str
 
 

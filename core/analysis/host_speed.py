@@ -8,6 +8,7 @@ while the host was the one that submitted all the time.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from core.analysis.sentence import SUBMITS_ALWAYS
@@ -84,11 +85,41 @@ def told_by_cpu_time(engine: EngineReady | None) -> bool:
     return engine is not None and engine.device != "cpu"
 
 
+@dataclass(slots=True)
+class HostChanges:
+    """The changes between the last visits that stand, each with the time since when.
+
+    Whoever feeds it calls `judge` as events come in, not as frames are drawn: a replay then finds
+    the same changes at the same times.
+    """
+
+    standing: tuple[HostChange, ...] = ()
+
+    def judge(
+        self, now_ns: int, log: VisitLog, engine: EngineReady | None, kernels: Mapping[ModeName, int]
+    ) -> None:
+        """Look again: what stood already keeps its time, what is new was found at `now_ns`."""
+        self.standing = tuple(self._dated(change) for change in host_changes(now_ns, log, engine, kernels))
+
+    def _dated(self, change: HostChange) -> HostChange:
+        for old in self.standing:
+            if _is_one(old, change):
+                return replace(change, found_ns=old.found_ns)
+        return change
+
+
+def _is_one(old: HostChange, new: HostChange) -> bool:
+    """Whether `new` tells again what `old` told. Between visits of one mode each later visit makes a
+    new change. Between two modes it stays the same while the same one is slower: to visit the
+    other one again adds nothing."""
+    return old.modes == new.modes and (len(new.modes) > 1 or old.since_ns == new.since_ns)
+
+
 def host_changes(
-    log: VisitLog, engine: EngineReady | None, kernels: Mapping[ModeName, int]
+    now_ns: int, log: VisitLog, engine: EngineReady | None, kernels: Mapping[ModeName, int]
 ) -> tuple[HostChange, ...]:
-    """Between which of the last visits the host changed speed: those of one mode, and those of
-    the two modes that launch kernel by kernel."""
+    """Between which of the last visits the host changed speed, as found at `now_ns`: those of one
+    mode, and those of the two modes that launch kernel by kernel."""
     if not told_by_cpu_time(engine):
         return ()
     found = []
@@ -96,12 +127,14 @@ def host_changes(
         last = log.of(mode)[-2:]
         if changed_within(last, kernels):
             before, after = last
-            found.append(HostChange(mode, after.since_ns, _same_mode(before, after)))
+            found.append(HostChange((mode,), after.since_ns, now_ns, _same_mode(before, after)))
     pair = [visit for mode in ONE_BY_ONE for visit in log.of(mode)[-1:]]
     if changed_within(pair, kernels):
         eager, base = pair
-        since_ns = max(eager.since_ns, base.since_ns)
-        found.append(HostChange(eager.mode, since_ns, _two_modes(eager, base, kernels)))
+        slower_first = sorted(pair, key=lambda visit: -kernel_ns(visit, kernels))
+        modes = tuple(visit.mode for visit in slower_first)
+        since_ns = max(visit.since_ns for visit in pair)
+        found.append(HostChange(modes, since_ns, now_ns, _two_modes(eager, base, kernels)))
     return tuple(found)
 
 

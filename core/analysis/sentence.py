@@ -36,7 +36,8 @@ STREAMS_WEIGHTS = 0.60
 the main cost."""
 
 TOLD_NS = 30_000_000_000
-"""So long a visit's sentence tells that the host has changed speed; the mark in its row stays."""
+"""So long from when it was found the sentence of a mode that it concerns tells that the host has
+changed speed; the mark in its row stays."""
 
 _EAGER: tuple[ModeName, ...] = ("eager", BASELINE)
 _ONE_GRAPH: tuple[ModeName, ...] = ("graph", "fused-graph")
@@ -96,7 +97,7 @@ def _sentence(snapshot: Snapshot, contention: Contention | None) -> str:
         where = "On the CPU, as asked" if snapshot.gpu_info and snapshot.gpu_info.name else "No GPU here"
         return f"{where}: the CPU computes a token in {_ms(row.wall_ns)} ms{rate}; no GPU waits for it."
     for change in snapshot.host_changes:
-        if change.mode == row.name and snapshot.t_ns - change.since_ns < TOLD_NS:
+        if row.name in change.modes and snapshot.t_ns - change.found_ns < TOLD_NS:
             return change.text
     if row.name not in _EAGER and row.speedup is not None and row.speedup < SLOWER_THAN_BASELINE:
         return _slower(snapshot, row, row.wall_ns)
