@@ -9,11 +9,12 @@ from itertools import takewhile
 from typing import Literal
 
 from core.analysis.rivals import Loads, Rivals
+from core.analysis.shares import CONTENDED_SHARE
 from core.analysis.slow import SlowToken
 from core.analysis.surroundings import STEAL_PCT
 from core.analysis.words import percent
 from core.events import CgroupSample, CpuSample, HostInfo, Token
-from core.modes import ModeName
+from core.modes import ONE_GRAPH, ModeName
 from core.settings import Wait
 from core.snapshot import Cause, CauseTotal, RecentTokens, SlowView
 
@@ -23,9 +24,6 @@ KEPT_SLOW = 64
 RECENT_NS = 2_000_000_000
 """Contention now: over as long as the rate on screen covers, where so many tokens are kept."""
 
-CONTENDED_SHARE = 0.10
-"""Waiting for a CPU for a tenth of the time is more than any mode's own noise."""
-
 SPARE_CORES = 0.5
 """With less than half a core left by others, whatever wakes up has to queue for it."""
 
@@ -34,8 +32,6 @@ QUIET_PCT = 20.0
 
 ADVISED_SLOW = 5
 """Advice on slow tokens needs this many: one or two are anybody's bad luck."""
-
-SUBMITS_ONCE: tuple[ModeName, ...] = ("graph", "fused-graph")
 
 Pressure = Literal["quota", "neighbour", "own threads", "cpu wait", "steal", "crowded"]
 """What contends now: a cause of slow tokens, or ``crowded``, cores full but no token hurt."""
@@ -216,14 +212,14 @@ def _against_neighbours(now: Situation) -> str:
 
 def _fewer_calls(now: Situation) -> str:
     """Graphs as the other way out, where they are not in use already."""
-    return "" if now.mode in SUBMITS_ONCE else "; graph mode needs the CPU only once a token"
+    return "" if now.mode in ONE_GRAPH else "; graph mode needs the CPU only once a token"
 
 
 def _sleep(now: Situation) -> str:
     """After its one submission the thread needs no core until the GPU is done. A spinning wait keeps
     one busy all the same, so the scheduler gives the thread no more than its share of it. In the
     other modes the host works all the time: there is nothing to give away."""
-    spins = now.mode in SUBMITS_ONCE and now.wait == "spin"
+    spins = now.mode in ONE_GRAPH and now.wait == "spin"
     return "; --wait block gives the core away while the GPU computes" if spins else ""
 
 

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from core.analysis.sentence import SUBMITS_ALWAYS
+from core.analysis.shares import SUBMITS_ALWAYS_SHARE
 from core.analysis.typical import Typical
 from core.analysis.visits import Visit, VisitLog
 from core.analysis.words import ms, us
 from core.events import EngineReady
-from core.modes import BASELINE, MODE_NAMES, ModeName
+from core.modes import EAGER, MODE_NAMES, ModeName
 from core.snapshot import HostChange
 
 SAME_WORK = 1.25
@@ -31,20 +31,19 @@ LIKE_WORK = 1.5
 MOST = 0.8
 """Share of the difference that CPU time must account for; waiting of any kind has the rest."""
 
-ONE_BY_ONE: tuple[ModeName, ModeName] = ("eager", BASELINE)
-"""Modes that launch the same modules' kernels one by one. `fused` launches from generated code,
-without the modules' Python: what one of its kernels costs says nothing about one of theirs."""
+ONE_BY_ONE = EAGER
+"""The name that the report knows the pair by."""
 
 
 def changed_speed(one: Visit, other: Visit, kernels: Mapping[ModeName, int]) -> bool:
     """Whether the host was faster in one visit than in the other; False where nothing tells.
 
-    Visits of one mode are compared by token, visits of the two modes of ONE_BY_ONE by kernel;
+    Visits of one mode are compared by token, visits of the two modes of EAGER by kernel;
     `kernels` holds the kernels per token where they are known. The visits must be of one shape.
     """
     if one.mode == other.mode:
         return _slower(one.usual, other.usual) or _slower(other.usual, one.usual)
-    if {one.mode, other.mode} != set(ONE_BY_ONE) or not (kernels.get(one.mode) and kernels.get(other.mode)):
+    if {one.mode, other.mode} != set(EAGER) or not (kernels.get(one.mode) and kernels.get(other.mode)):
         return False
     work = kernels[one.mode] / kernels[other.mode]
     return any(
@@ -64,7 +63,7 @@ def _slower(slow: Typical, fast: Typical, factor: float = SAME_WORK, work: float
     excess = slow.wall_ns - work * fast.wall_ns
     return (
         slow.wall_ns > factor * work * fast.wall_ns
-        and slow.dispatch_ns >= SUBMITS_ALWAYS * slow.wall_ns
+        and slow.dispatch_ns >= SUBMITS_ALWAYS_SHARE * slow.wall_ns
         and slow.cpu_ns - work * fast.cpu_ns >= MOST * excess
     )
 
@@ -128,7 +127,7 @@ def host_changes(
         if changed_within(last, kernels):
             before, after = last
             found.append(HostChange((mode,), after.since_ns, now_ns, _same_mode(before, after)))
-    pair = [visit for mode in ONE_BY_ONE for visit in log.of(mode)[-1:]]
+    pair = [visit for mode in EAGER for visit in log.of(mode)[-1:]]
     if changed_within(pair, kernels):
         eager, base = pair
         slower_first = sorted(pair, key=lambda visit: -kernel_ns(visit, kernels))

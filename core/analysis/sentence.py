@@ -7,8 +7,15 @@ never of what the GPU computes; without a reading of who used the CPU it names n
 from textwrap import shorten
 
 from core.analysis.contention import Contention
+from core.analysis.shares import (
+    DEVICE_BUSY_SHARE,
+    HOST_IDLE_SHARE,
+    STREAMS_WEIGHTS_SHARE,
+    SUBMITS_ALWAYS_SHARE,
+    SUBMITS_ONCE_SHARE,
+)
 from core.events import CgroupSample, Stage, Verified
-from core.modes import BASELINE, ModeName
+from core.modes import BASELINE, EAGER, ONE_GRAPH
 from core.snapshot import ModeView, Snapshot, Split, StageView
 
 LONGEST = 160
@@ -17,30 +24,9 @@ LONGEST = 160
 SLOWER_THAN_BASELINE = 0.97
 """Medians of one mode differ by up to 3 % between rounds on a quiet host."""
 
-SUBMITS_ALWAYS = 0.95
-"""From this share of the token on, submitting is the token: a faster GPU cannot show."""
-
-SUBMITS_ONCE = 0.05
-"""Below this share of the token, submitting does not matter."""
-
-HOST_IDLE = 0.25
-"""The GPU idles for the host in at least a quarter of the token: more than one mean kernel
-gap in a fed queue explains (about a tenth)."""
-
-DEVICE_BUSY = 0.80
-"""The device computes or is between queued kernels for four fifths of the token: even a
-perfect host gains less than a quarter."""
-
-STREAMS_WEIGHTS = 0.60
-"""Well-tuned decoders reach 70 to 80 % of the weight-stream bound; from 60 % on, bandwidth is
-the main cost."""
-
 TOLD_NS = 30_000_000_000
 """So long from when it was found the sentence of a mode that it concerns tells that the host has
 changed speed; the mark in its row stays."""
-
-_EAGER: tuple[ModeName, ...] = ("eager", BASELINE)
-_ONE_GRAPH: tuple[ModeName, ...] = ("graph", "fused-graph")
 
 _STAGES = {
     "starting": "Starting the engine",
@@ -99,7 +85,7 @@ def _sentence(snapshot: Snapshot, contention: Contention | None) -> str:
     for change in snapshot.host_changes:
         if row.name in change.modes and snapshot.t_ns - change.found_ns < TOLD_NS:
             return change.text
-    if row.name not in _EAGER and row.speedup is not None and row.speedup < SLOWER_THAN_BASELINE:
+    if row.name not in EAGER and row.speedup is not None and row.speedup < SLOWER_THAN_BASELINE:
         return _slower(snapshot, row, row.wall_ns)
     if row.split is None:
         return _unsplit(row, row.wall_ns)
@@ -204,17 +190,17 @@ def _limited(row: ModeView, wall_ns: int, split: Split) -> str:
     kernels = row.profile.kernels if row.profile is not None else 0
     late_ns = split.host_gap_ns + split.launch_latency_ns  # both exist only because the host is late
     busy, late, token = _ms(split.busy_ns), _ms(late_ns), f"{_ms(wall_ns)} ms token"
-    if dispatch_ns >= SUBMITS_ALWAYS * wall_ns and late_ns >= HOST_IDLE * wall_ns:
+    if dispatch_ns >= SUBMITS_ALWAYS_SHARE * wall_ns and late_ns >= HOST_IDLE_SHARE * wall_ns:
         what = f" {kernels:,} kernels, {_us(dispatch_ns / kernels)} µs each" if kernels else ""
         return (
             f"The GPU computes {busy} ms of each {token}; the host needs {_ms(dispatch_ns)} ms "
             f"to submit{what}; a faster GPU would not help."
         )
-    if split.bound_ns is not None and split.bound_ns >= STREAMS_WEIGHTS * wall_ns:
+    if split.bound_ns is not None and split.bound_ns >= STREAMS_WEIGHTS_SHARE * wall_ns:
         stream = f"streaming the weights takes {_ms(split.bound_ns)} ms of each {token}"
         return f"Memory bandwidth limits: {stream}; the host costs {late} ms."
-    if split.busy_ns + split.device_gap_ns >= DEVICE_BUSY * wall_ns:
-        if row.name in _ONE_GRAPH and dispatch_ns <= SUBMITS_ONCE * wall_ns and kernels:
+    if split.busy_ns + split.device_gap_ns >= DEVICE_BUSY_SHARE * wall_ns:
+        if row.name in ONE_GRAPH and dispatch_ns <= SUBMITS_ONCE_SHARE * wall_ns and kernels:
             gap = f"what is left is {_us(split.device_gap_ns / kernels)} µs between {kernels:,} kernels"
             left = (
                 gap if split.device_gap_ns >= late_ns else f"the GPU waits {late} ms of each {token} for it"

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.analysis.history import KEPT_TOKENS
-from core.analysis.host_speed import ONE_BY_ONE, SAME_WORK, changed_speed, host_changes
+from core.analysis.host_speed import SAME_WORK, changed_speed, host_changes
 from core.analysis.memory import Memory
 from core.analysis.picture import picture
 from core.analysis.sentence import LONGEST
@@ -22,7 +22,7 @@ from core.events import (
     Token,
     TokenBatch,
 )
-from core.modes import ModeName
+from core.modes import EAGER, ModeName
 from core.session import remember
 from core.snapshot import Snapshot
 from tests.ready import engine_ready
@@ -155,7 +155,7 @@ def test_memory_is_bounded_and_the_newest_count() -> None:
 # --- the live screen --------------------------------------------------------------------------
 
 
-WINDOWS = tuple(ProfileWindow(0, mode, 4, True, kernels=KERNELS[mode]) for mode in ONE_BY_ONE)
+WINDOWS = tuple(ProfileWindow(0, mode, 4, True, kernels=KERNELS[mode]) for mode in EAGER)
 
 
 def seen(*events: AnyEvent) -> Snapshot:
