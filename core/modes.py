@@ -38,6 +38,13 @@ BASELINE: ModeName = "eager-static"
 REPLAYED: ModeName = "graph"
 """The other end of the space key's toggle."""
 
+EAGER: tuple[ModeName, ModeName] = ("eager", BASELINE)
+"""Modes that launch the same modules' kernels one by one. `fused` launches from generated code,
+without the modules' Python: what one of its kernels costs says nothing about one of theirs."""
+
+ONE_GRAPH: tuple[ModeName, ...] = (REPLAYED, "fused-graph")
+"""Modes whose whole step is one graph: they submit once per token."""
+
 MODE_NAMES: tuple[ModeName, ...] = get_args(ModeName)
 _BY_NAME = {spec.name: spec for spec in MODES}
 

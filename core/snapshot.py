@@ -69,10 +69,13 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class RecentTokens:
-    """The mean token of those of the current mode that began within the last two seconds.
+    """The mean token of those of the current mode that began within the last two seconds; of the
+    last `core.analysis.history.KEPT_TOKENS` where these do not reach back so far, which is below
+    4 ms a token. The rate covers no more either.
 
-    `run_delay_ns` is how long the decode thread was ready but had no core, None where it was not
-    read. Badge, host panel and sentence all speak of these tokens, so that they agree.
+    `run_delay_ns` is how long the decode thread was ready but had no core, in the mean of the tokens
+    of which it was read, None where it was read of none; at most `wall_ns`. Badge, host panel and
+    sentence all speak of these tokens, so that they agree.
     """
 
     tokens: int
@@ -201,13 +204,16 @@ class CauseTotal:
 
 @dataclass(frozen=True, slots=True)
 class HostChange:
-    """The host changed speed between two visits, so the figures of `mode` do not compare.
+    """The host changed speed between two visits, so the figures of `modes` do not compare: of the
+    one mode that was visited twice, or of the slower and the faster one of two.
 
-    `since_ns` is when the later visit began; `text` is the whole sentence, with the figures.
+    `since_ns` is when the later visit began, `found_ns` since when the change has been seen to hold:
+    a host may slow down long after a visit began. `text` is the whole sentence, with the figures.
     """
 
-    mode: ModeName
+    modes: tuple[ModeName, ...]
     since_ns: int
+    found_ns: int
     text: str
 
 
@@ -262,6 +268,7 @@ class Snapshot:
 
     While `halted`, no token is decoded, so that `rate` and all shares of a token are those of the
     last ones. `recent` is None then, and while no token of the current mode began lately.
+    `newest_ns` is when the newest token of all ended, counted or not.
     Slow tokens are explained up to a second late, when the samples that cover them are in.
     `slow` holds the newest first; `slow_shares` covers all of them since the mode was entered,
     largest first. `host_changes` compares the modes' last visits. `threshold_ns` is the wall time
@@ -279,6 +286,7 @@ class Snapshot:
     rate: Rate | None = None
     recent: RecentTokens | None = None
     halted: bool = False
+    newest_ns: int | None = None
     strip: Strip = field(default_factory=lambda: Strip(now_bucket=0))
     ceiling: Ceiling | None = None
     host: HostInfo | None = None

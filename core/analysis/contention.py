@@ -9,11 +9,12 @@ from itertools import takewhile
 from typing import Literal
 
 from core.analysis.rivals import Loads, Rivals
+from core.analysis.shares import CONTENDED_SHARE
 from core.analysis.slow import SlowToken
 from core.analysis.surroundings import STEAL_PCT
 from core.analysis.words import percent
 from core.events import CgroupSample, CpuSample, HostInfo, Token
-from core.modes import ModeName
+from core.modes import ONE_GRAPH, ModeName
 from core.settings import Wait
 from core.snapshot import Cause, CauseTotal, RecentTokens, SlowView
 
@@ -21,10 +22,7 @@ KEPT_SLOW = 64
 """Slow tokens to look back at: more lines than a terminal has."""
 
 RECENT_NS = 2_000_000_000
-"""Contention now: over as long as the rate on screen covers."""
-
-CONTENDED_SHARE = 0.10
-"""Waiting for a CPU for a tenth of the time is more than any mode's own noise."""
+"""Contention now: over as long as the rate on screen covers, where so many tokens are kept."""
 
 SPARE_CORES = 0.5
 """With less than half a core left by others, whatever wakes up has to queue for it."""
@@ -34,8 +32,6 @@ QUIET_PCT = 20.0
 
 ADVISED_SLOW = 5
 """Advice on slow tokens needs this many: one or two are anybody's bad luck."""
-
-SUBMITS_ONCE: tuple[ModeName, ...] = ("graph", "fused-graph")
 
 Pressure = Literal["quota", "neighbour", "own threads", "cpu wait", "steal", "crowded"]
 """What contends now: a cause of slow tokens, or ``crowded``, cores full but no token hurt."""
@@ -91,16 +87,20 @@ class Contention:
 
 
 def recent_tokens(newest_first: Iterable[Token], now_ns: int) -> RecentTokens | None:
-    """The mean of the tokens that began within RECENT_NS before `now_ns`; None without one."""
+    """The mean of the tokens that began within RECENT_NS before `now_ns`; None without one.
+
+    Its run delay is the mean of those that were read, and never longer than the token itself.
+    """
     since_ns = now_ns - RECENT_NS
     recent = list(takewhile(lambda token: token.start_ns >= since_ns, newest_first))
     if not recent:
         return None
+    wall_ns = sum(token.wall_ns for token in recent) // len(recent)
     delays_ns = [token.run_delay_ns for token in recent if token.run_delay_ns is not None]
     return RecentTokens(
         tokens=len(recent),
-        wall_ns=sum(token.wall_ns for token in recent) // len(recent),
-        run_delay_ns=sum(delays_ns) // len(recent) if delays_ns else None,
+        wall_ns=wall_ns,
+        run_delay_ns=min(sum(delays_ns) // len(delays_ns), wall_ns) if delays_ns else None,
     )
 
 
@@ -121,8 +121,8 @@ def contention_now(
         share = cgroup.throttled_ns / cgroup.interval_ns
         if share > CONTENDED_SHARE:
             return Contention("quota", f"CPU quota: stopped {percent(min(share, 1))} of the time")
-    delay_ns = recent.run_delay_ns or 0 if recent is not None else 0
-    if recent is not None and delay_ns > CONTENDED_SHARE * recent.wall_ns:
+    delay_ns = recent.run_delay_ns if recent is not None else None
+    if recent is not None and delay_ns is not None and delay_ns > CONTENDED_SHARE * recent.wall_ns:
         who, cores = _holder(delay_ns, *rivals)
         waits = f"waits {percent(delay_ns / recent.wall_ns)} for a CPU"
         return Contention(who, waits if who == "cpu wait" else f"{who}: {waits}", cores)
@@ -212,14 +212,14 @@ def _against_neighbours(now: Situation) -> str:
 
 def _fewer_calls(now: Situation) -> str:
     """Graphs as the other way out, where they are not in use already."""
-    return "" if now.mode in SUBMITS_ONCE else "; graph mode needs the CPU only once a token"
+    return "" if now.mode in ONE_GRAPH else "; graph mode needs the CPU only once a token"
 
 
 def _sleep(now: Situation) -> str:
     """After its one submission the thread needs no core until the GPU is done. A spinning wait keeps
     one busy all the same, so the scheduler gives the thread no more than its share of it. In the
     other modes the host works all the time: there is nothing to give away."""
-    spins = now.mode in SUBMITS_ONCE and now.wait == "spin"
+    spins = now.mode in ONE_GRAPH and now.wait == "spin"
     return "; --wait block gives the core away while the GPU computes" if spins else ""
 
 

@@ -8,14 +8,15 @@ while the host was the one that submitted all the time.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 
-from core.analysis.sentence import SUBMITS_ALWAYS
+from core.analysis.shares import SUBMITS_ALWAYS_SHARE
 from core.analysis.typical import Typical
 from core.analysis.visits import Visit, VisitLog
 from core.analysis.words import ms, us
 from core.events import EngineReady
-from core.modes import BASELINE, MODE_NAMES, ModeName
+from core.modes import EAGER, MODE_NAMES, ModeName
 from core.snapshot import HostChange
 
 SAME_WORK = 1.25
@@ -30,20 +31,19 @@ LIKE_WORK = 1.5
 MOST = 0.8
 """Share of the difference that CPU time must account for; waiting of any kind has the rest."""
 
-ONE_BY_ONE: tuple[ModeName, ModeName] = ("eager", BASELINE)
-"""Modes that launch the same modules' kernels one by one. `fused` launches from generated code,
-without the modules' Python: what one of its kernels costs says nothing about one of theirs."""
+ONE_BY_ONE = EAGER
+"""The name that the report knows the pair by."""
 
 
 def changed_speed(one: Visit, other: Visit, kernels: Mapping[ModeName, int]) -> bool:
     """Whether the host was faster in one visit than in the other; False where nothing tells.
 
-    Visits of one mode are compared by token, visits of the two modes of ONE_BY_ONE by kernel;
+    Visits of one mode are compared by token, visits of the two modes of EAGER by kernel;
     `kernels` holds the kernels per token where they are known. The visits must be of one shape.
     """
     if one.mode == other.mode:
         return _slower(one.usual, other.usual) or _slower(other.usual, one.usual)
-    if {one.mode, other.mode} != set(ONE_BY_ONE) or not (kernels.get(one.mode) and kernels.get(other.mode)):
+    if {one.mode, other.mode} != set(EAGER) or not (kernels.get(one.mode) and kernels.get(other.mode)):
         return False
     work = kernels[one.mode] / kernels[other.mode]
     return any(
@@ -63,7 +63,7 @@ def _slower(slow: Typical, fast: Typical, factor: float = SAME_WORK, work: float
     excess = slow.wall_ns - work * fast.wall_ns
     return (
         slow.wall_ns > factor * work * fast.wall_ns
-        and slow.dispatch_ns >= SUBMITS_ALWAYS * slow.wall_ns
+        and slow.dispatch_ns >= SUBMITS_ALWAYS_SHARE * slow.wall_ns
         and slow.cpu_ns - work * fast.cpu_ns >= MOST * excess
     )
 
@@ -84,11 +84,41 @@ def told_by_cpu_time(engine: EngineReady | None) -> bool:
     return engine is not None and engine.device != "cpu"
 
 
+@dataclass(slots=True)
+class HostChanges:
+    """The changes between the last visits that stand, each with the time since when.
+
+    Whoever feeds it calls `judge` as events come in, not as frames are drawn: a replay then finds
+    the same changes at the same times.
+    """
+
+    standing: tuple[HostChange, ...] = ()
+
+    def judge(
+        self, now_ns: int, log: VisitLog, engine: EngineReady | None, kernels: Mapping[ModeName, int]
+    ) -> None:
+        """Look again: what stood already keeps its time, what is new was found at `now_ns`."""
+        self.standing = tuple(self._dated(change) for change in host_changes(now_ns, log, engine, kernels))
+
+    def _dated(self, change: HostChange) -> HostChange:
+        for old in self.standing:
+            if _is_one(old, change):
+                return replace(change, found_ns=old.found_ns)
+        return change
+
+
+def _is_one(old: HostChange, new: HostChange) -> bool:
+    """Whether `new` tells again what `old` told. Between visits of one mode each later visit makes a
+    new change. Between two modes it stays the same while the same one is slower: to visit the
+    other one again adds nothing."""
+    return old.modes == new.modes and (len(new.modes) > 1 or old.since_ns == new.since_ns)
+
+
 def host_changes(
-    log: VisitLog, engine: EngineReady | None, kernels: Mapping[ModeName, int]
+    now_ns: int, log: VisitLog, engine: EngineReady | None, kernels: Mapping[ModeName, int]
 ) -> tuple[HostChange, ...]:
-    """Between which of the last visits the host changed speed: those of one mode, and those of
-    the two modes that launch kernel by kernel."""
+    """Between which of the last visits the host changed speed, as found at `now_ns`: those of one
+    mode, and those of the two modes that launch kernel by kernel."""
     if not told_by_cpu_time(engine):
         return ()
     found = []
@@ -96,12 +126,14 @@ def host_changes(
         last = log.of(mode)[-2:]
         if changed_within(last, kernels):
             before, after = last
-            found.append(HostChange(mode, after.since_ns, _same_mode(before, after)))
-    pair = [visit for mode in ONE_BY_ONE for visit in log.of(mode)[-1:]]
+            found.append(HostChange((mode,), after.since_ns, now_ns, _same_mode(before, after)))
+    pair = [visit for mode in EAGER for visit in log.of(mode)[-1:]]
     if changed_within(pair, kernels):
         eager, base = pair
-        since_ns = max(eager.since_ns, base.since_ns)
-        found.append(HostChange(eager.mode, since_ns, _two_modes(eager, base, kernels)))
+        slower_first = sorted(pair, key=lambda visit: -kernel_ns(visit, kernels))
+        modes = tuple(visit.mode for visit in slower_first)
+        since_ns = max(visit.since_ns for visit in pair)
+        found.append(HostChange(modes, since_ns, now_ns, _two_modes(eager, base, kernels)))
     return tuple(found)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from core.analysis.attribution import Attribution
 from core.analysis.contention import SlowLog
 from core.analysis.history import ModeHistory
+from core.analysis.host_speed import HostChanges
 from core.analysis.latest import Latest
 from core.analysis.strip import StripHistory
 from core.analysis.visits import VisitLog
@@ -48,6 +49,7 @@ class Memory:
     refused: dict[ModeName, str] = field(default_factory=dict)
     modes: dict[ModeName, ModeHistory] = field(default_factory=lambda: {n: ModeHistory() for n in MODE_NAMES})
     visits: VisitLog = field(default_factory=VisitLog)
+    host_changes: HostChanges = field(default_factory=HostChanges)
     strip: StripHistory = field(default_factory=StripHistory)
     bandwidth: Bandwidth | None = None
     notice: str = ""
@@ -99,6 +101,7 @@ class Memory:
                 self.modes[event.mode].prefills_ns.append(event.prefill_ns)
             case ProfileWindow():
                 self.modes[event.mode].note_profile(event)
+                self._judge_host(event.t_ns)
                 if not event.accepted:
                     self.say(event.t_ns, f"profile window rejected: {event.reason}")
             case Verified():
@@ -130,6 +133,7 @@ class Memory:
         """Another batch size or prompt: what was measured of the modes no longer holds."""
         self.modes = {name: ModeHistory() for name in MODE_NAMES}
         self.visits = VisitLog()
+        self.host_changes = HostChanges()
         self.slow.entered()
         self.strip.mark(event.t_ns, f"batch {event.batch}, prompt {event.prompt_tokens}")
 
@@ -165,6 +169,12 @@ class Memory:
         usual = history.usual()
         self.strip.add(batch.mode, batch.tokens, usual.threshold_ns if usual else None)
         self.attribution.add(batch, usual)
+        self._judge_host(batch.t_ns)
+
+    def _judge_host(self, now_ns: int) -> None:
+        profiles = {mode: history.profile for mode, history in self.modes.items()}
+        kernels = {mode: window.kernels for mode, window in profiles.items() if window is not None}
+        self.host_changes.judge(now_ns, self.visits, self.engine, kernels)
 
 
 def _verdict(verified: Verified) -> str:

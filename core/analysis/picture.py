@@ -5,7 +5,6 @@ from dataclasses import replace
 from core.analysis.ceiling import ceiling
 from core.analysis.contention import RECENT_NS, Situation, advice, contention_now, recent_tokens
 from core.analysis.gap import split_token
-from core.analysis.host_speed import host_changes
 from core.analysis.memory import Memory
 from core.analysis.sentence import TOKENLESS, limiting_sentence
 from core.analysis.stats import median
@@ -28,7 +27,6 @@ def picture(memory: Memory, now_ns: int, *, in_process: bool, spec_bytes_per_s: 
     )
     modes = tuple(_mode_view(memory, spec, ceilings) for spec in MODES)
     current = next((view for view in modes if view.current), None)
-    kernels = {view.name: view.profile.kernels for view in modes if view.profile is not None}
     snapshot = Snapshot(
         t_ns=now_ns,
         stage=memory.stage,
@@ -38,6 +36,7 @@ def picture(memory: Memory, now_ns: int, *, in_process: bool, spec_bytes_per_s: 
         modes=modes,
         rate=rate,
         halted=_halted(memory, now_ns),
+        newest_ns=memory.newest.done_ns if memory.newest is not None else None,
         strip=Strip(
             now_bucket=now_ns // STRIP_BUCKET_NS,
             columns=memory.strip.columns(now_ns),
@@ -60,7 +59,7 @@ def picture(memory: Memory, now_ns: int, *, in_process: bool, spec_bytes_per_s: 
         in_process=in_process,
         slow=tuple(memory.slow.recent),
         slow_shares=memory.slow.shares(),
-        host_changes=host_changes(memory.visits, memory.engine, kernels),
+        host_changes=memory.host_changes.standing,
         neighbours=memory.neighbours,
     )
     return _judged(memory, snapshot)

@@ -7,8 +7,15 @@ never of what the GPU computes; without a reading of who used the CPU it names n
 from textwrap import shorten
 
 from core.analysis.contention import Contention
+from core.analysis.shares import (
+    DEVICE_BUSY_SHARE,
+    HOST_IDLE_SHARE,
+    STREAMS_WEIGHTS_SHARE,
+    SUBMITS_ALWAYS_SHARE,
+    SUBMITS_ONCE_SHARE,
+)
 from core.events import CgroupSample, Stage, Verified
-from core.modes import BASELINE, ModeName
+from core.modes import BASELINE, EAGER, ONE_GRAPH
 from core.snapshot import ModeView, Snapshot, Split, StageView
 
 LONGEST = 160
@@ -17,29 +24,9 @@ LONGEST = 160
 SLOWER_THAN_BASELINE = 0.97
 """Medians of one mode differ by up to 3 % between rounds on a quiet host."""
 
-SUBMITS_ALWAYS = 0.95
-"""From this share of the token on, submitting is the token: a faster GPU cannot show."""
-
-SUBMITS_ONCE = 0.05
-"""Below this share of the token, submitting does not matter."""
-
-HOST_IDLE = 0.25
-"""The GPU idles for the host in at least a quarter of the token: more than one mean kernel
-gap in a fed queue explains (about a tenth)."""
-
-DEVICE_BUSY = 0.80
-"""The device computes or is between queued kernels for four fifths of the token: even a
-perfect host gains less than a quarter."""
-
-STREAMS_WEIGHTS = 0.60
-"""Well-tuned decoders reach 70 to 80 % of the weight-stream bound; from 60 % on, bandwidth is
-the main cost."""
-
 TOLD_NS = 30_000_000_000
-"""So long a visit's sentence tells that the host has changed speed; the mark in its row stays."""
-
-_EAGER: tuple[ModeName, ...] = ("eager", BASELINE)
-_ONE_GRAPH: tuple[ModeName, ...] = ("graph", "fused-graph")
+"""So long from when it was found the sentence of a mode that it concerns tells that the host has
+changed speed; the mark in its row stays."""
 
 _STAGES = {
     "starting": "Starting the engine",
@@ -68,6 +55,8 @@ TOKENLESS: tuple[Stage, ...] = (
 )
 """Stages in which no counted token can flow, whatever was measured before."""
 
+_DECODES: tuple[Stage, ...] = ("decoding", "profiling")
+
 
 def limiting_sentence(snapshot: Snapshot, contention: Contention | None = None) -> str:
     """What limits this machine now: one sentence of at most LONGEST characters. While tokens flow
@@ -83,18 +72,20 @@ def _sentence(snapshot: Snapshot, contention: Contention | None) -> str:
         return f"Paused for {_since(snapshot)}s: nothing decodes, so nothing limits it{_beside(contention)}."
     if row is None or row.wall_ns is None or stage.stage in TOKENLESS:
         return _loading(stage, _since(snapshot), contention)
+    if snapshot.halted and stage.stage in _DECODES:
+        return f"No token for {_silence(snapshot)}s{_beside(contention)}."
     if row.verified is not None and row.verified.flagged:
         return _wrong_tokens(row.verified)
-    if contention is not None:
+    if contention is not None and not snapshot.halted:
         return _contended(snapshot, contention, row.wall_ns)
     if snapshot.engine is not None and snapshot.engine.device == "cpu":
         rate = f", {snapshot.rate.tok_per_s:.0f} tok/s" if snapshot.rate is not None else ""
         where = "On the CPU, as asked" if snapshot.gpu_info and snapshot.gpu_info.name else "No GPU here"
         return f"{where}: the CPU computes a token in {_ms(row.wall_ns)} ms{rate}; no GPU waits for it."
     for change in snapshot.host_changes:
-        if change.mode == row.name and snapshot.t_ns - change.since_ns < TOLD_NS:
+        if row.name in change.modes and snapshot.t_ns - change.found_ns < TOLD_NS:
             return change.text
-    if row.name not in _EAGER and row.speedup is not None and row.speedup < SLOWER_THAN_BASELINE:
+    if row.name not in EAGER and row.speedup is not None and row.speedup < SLOWER_THAN_BASELINE:
         return _slower(snapshot, row, row.wall_ns)
     if row.split is None:
         return _unsplit(row, row.wall_ns)
@@ -114,27 +105,41 @@ def _beside(contention: Contention | None) -> str:
 
 
 def _contended(snapshot: Snapshot, contention: Contention, wall_ns: int) -> str:
-    """The sentence about whoever holds the CPU back, with the figures of the badge's tokens."""
+    """The sentence about whoever holds the CPU back, with the figures of the badge's tokens. What it
+    costs is left out where no run delay was read."""
     cpu, recent = snapshot.cpu, snapshot.recent
     token_ns = recent.wall_ns if recent is not None else wall_ns
-    delay_ns = min(recent.run_delay_ns or 0, token_ns) if recent is not None else 0
-    waits = f"{_ms(delay_ns)} of each {_ms(token_ns)} ms token"
+    waits = _waits(recent.run_delay_ns if recent is not None else None, token_ns)
+    cost = f"{waits} go to waiting for a CPU" if waits else ""
     use = "have the CPU" if contention.cores is None else f"use {contention.cores:.1f} cores"
     match contention.pressure:
         case "quota":
             return _throttled(snapshot.cgroup, token_ns)
         case "neighbour":
             core = "" if cpu is None or cpu.decode_core is None else f"; decode is on core {cpu.decode_core}"
-            return f"Other programs {use}: {waits} go to waiting for a CPU{core}."
+            return f"Other programs {use}{_after(': ', cost)}{core}."
         case "own threads":
-            return f"Our own other threads {use}: {waits} go to waiting for a CPU."
+            return f"Our own other threads {use}{_after(': ', cost)}."
         case "cpu wait":
-            return f"The decode thread waits for a CPU in {waits}; who has it is not known."
+            part = waits or f"part of each {_ms(token_ns)} ms token"
+            return f"The decode thread waits for a CPU in {part}; who has it is not known."
         case "steal":
             stolen = (cpu.steal_pct if cpu is not None else None) or 0
-            return f"The hypervisor gives {stolen:.0f} % of this machine to other guests: {waits} are waits."
+            cost = f"{waits} are waits" if waits else ""
+            return f"The hypervisor gives {stolen:.0f} % of this machine to other guests{_after(': ', cost)}."
         case "crowded":
-            return f"Other programs {use} and leave hardly one free; so far {waits} go to waiting for a CPU."
+            return f"Other programs {use} and leave hardly one free{_after('; so far ', cost)}."
+
+
+def _waits(delay_ns: int | None, token_ns: int) -> str:
+    """How much of a token goes to waiting for a CPU; empty where it was not read."""
+    if delay_ns is None:
+        return ""
+    return f"{_ms(delay_ns)} of each {_ms(token_ns)} ms token"
+
+
+def _after(joint: str, clause: str) -> str:
+    return joint + clause if clause else ""
 
 
 def _throttled(cgroup: CgroupSample | None, token_ns: int) -> str:
@@ -185,17 +190,17 @@ def _limited(row: ModeView, wall_ns: int, split: Split) -> str:
     kernels = row.profile.kernels if row.profile is not None else 0
     late_ns = split.host_gap_ns + split.launch_latency_ns  # both exist only because the host is late
     busy, late, token = _ms(split.busy_ns), _ms(late_ns), f"{_ms(wall_ns)} ms token"
-    if dispatch_ns >= SUBMITS_ALWAYS * wall_ns and late_ns >= HOST_IDLE * wall_ns:
+    if dispatch_ns >= SUBMITS_ALWAYS_SHARE * wall_ns and late_ns >= HOST_IDLE_SHARE * wall_ns:
         what = f" {kernels:,} kernels, {_us(dispatch_ns / kernels)} µs each" if kernels else ""
         return (
             f"The GPU computes {busy} ms of each {token}; the host needs {_ms(dispatch_ns)} ms "
             f"to submit{what}; a faster GPU would not help."
         )
-    if split.bound_ns is not None and split.bound_ns >= STREAMS_WEIGHTS * wall_ns:
+    if split.bound_ns is not None and split.bound_ns >= STREAMS_WEIGHTS_SHARE * wall_ns:
         stream = f"streaming the weights takes {_ms(split.bound_ns)} ms of each {token}"
         return f"Memory bandwidth limits: {stream}; the host costs {late} ms."
-    if split.busy_ns + split.device_gap_ns >= DEVICE_BUSY * wall_ns:
-        if row.name in _ONE_GRAPH and dispatch_ns <= SUBMITS_ONCE * wall_ns and kernels:
+    if split.busy_ns + split.device_gap_ns >= DEVICE_BUSY_SHARE * wall_ns:
+        if row.name in ONE_GRAPH and dispatch_ns <= SUBMITS_ONCE_SHARE * wall_ns and kernels:
             gap = f"what is left is {_us(split.device_gap_ns / kernels)} µs between {kernels:,} kernels"
             left = (
                 gap if split.device_gap_ns >= late_ns else f"the GPU waits {late} ms of each {token} for it"
@@ -210,6 +215,12 @@ def _limited(row: ModeView, wall_ns: int, split: Split) -> str:
 
 def _since(snapshot: Snapshot) -> str:
     return f"{max(snapshot.t_ns - snapshot.stage.since_ns, 0) / 1e9:.0f} "
+
+
+def _silence(snapshot: Snapshot) -> str:
+    """How long ago the newest token ended; the stage's own age before the first one."""
+    last_ns = snapshot.stage.since_ns if snapshot.newest_ns is None else snapshot.newest_ns
+    return f"{max(snapshot.t_ns - last_ns, 0) / 1e9:.0f} "
 
 
 def _ms(ns: float) -> str:

@@ -15,6 +15,7 @@ from core.analysis.summary import ArmSummary
 from core.analysis.words import interval, ms, percent
 from core.bench.schema import BenchResult
 from core.modes import BASELINE, REPLAYED, ModeName
+from core.modes import EAGER as EAGER
 
 LEAST_DIFFERENCE = 0.01
 """Below 1 % two arms count as equal whatever the interval says: an arm's place in the turn
@@ -31,8 +32,6 @@ DISAGREEMENT = 0.20
 
 PREFILL_MOVED = 0.05
 """Prefill is the same code in all static modes; beyond this something else differed too."""
-
-EAGER: tuple[ModeName, ...] = ("eager", BASELINE)
 
 Kind = Literal["dispatch-bound", "device-bound", "mixed", "not significant"]
 

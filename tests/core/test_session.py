@@ -121,8 +121,18 @@ def test_it_is_halted_in_stages_without_tokens_and_when_none_came_for_two_second
     events = READY, ModeEntered(2, "graph"), counted, newest, EngineStage(newest.t_ns, stage)
     snapshot = shown(session, *events, now_ns=newest.t_ns + age_ms * MS)
     assert snapshot.halted == halted
+    assert snapshot.newest_ns == newest.t_ns
     assert snapshot.rate is not None
     assert snapshot.recent is None or not halted
+
+
+def test_contention_is_not_told_of_tokens_that_stopped_coming(session):
+    tokens = batch("graph", 5, count=40)
+    events = READY, ModeEntered(2, "graph"), tokens, EngineStage(tokens.t_ns, "decoding")
+    full = CpuSample(tokens.t_ns + 15 * SECOND, (99.0, 99.0), others_pct=190.0)
+    snapshot = shown(session, *events, full, now_ns=tokens.t_ns + 16 * SECOND)
+    assert snapshot.contended == "others use 1.9 of 2 cores"
+    assert snapshot.sentence == "No token for 16 s; others use 1.9 of 2 cores."
 
 
 def test_slow_tokens_have_time_to_come(session):

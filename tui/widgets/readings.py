@@ -10,7 +10,7 @@ NO_QUOTA = "no quota"
 
 
 def run_delay(snap: Snapshot, width: int | None = None) -> str:
-    """Time per token, of the last two seconds, that the decode thread was ready but had no core."""
+    """Time per token, of `snap.recent`, that the decode thread was ready but had no core."""
     recent = snap.recent
     if recent is None:
         return units.na(_no_recent_token(snap), width)

@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from core.analysis.contention import (
     ADVISED_SLOW,
@@ -18,6 +20,7 @@ from core.analysis.contention import (
     quiet_core,
     recent_tokens,
 )
+from core.analysis.history import KEPT_TOKENS, ModeHistory
 from core.analysis.rivals import Loads, Rivals
 from core.analysis.slow import Share, SlowToken
 from core.events import CgroupSample, CpuSample, HostInfo, Token
@@ -153,7 +156,44 @@ def test_tokens_without_a_reading_of_run_delay_do_not_count_as_waiting() -> None
     assert now(blind, rivals(0, 1)) is None
     assert recent_tokens(blind, NOW) == RecentTokens(100, 20 * MS, None)
     half = [*blind[:50], *tokens(8.0)[50:]]
-    assert recent_tokens(half, NOW) == RecentTokens(100, 20 * MS, 4 * MS)
+    assert recent_tokens(half, NOW) == RecentTokens(100, 20 * MS, 8 * MS)
+    mostly = [*blind[:90], *tokens(8.0)[90:]]
+    assert now(mostly, rivals(0, 1)) == Contention("neighbour", "neighbour: waits 40 % for a CPU", 1.0)
+
+
+def test_no_more_than_the_token_is_waited_for() -> None:
+    spiky = tokens(24.0)
+    assert recent_tokens(spiky, NOW) == RecentTokens(100, 20 * MS, 20 * MS)
+    assert now(spiky) == Contention("cpu wait", "waits 100 % for a CPU")
+
+
+@given(st.lists(st.none() | st.integers(0, 100), min_size=1, max_size=100))
+def test_the_mean_delay_lies_among_those_that_were_read(delays_ms: list[int | None]) -> None:
+    read = [delay for delay in delays_ms if delay is not None]
+    waited = [
+        msgspec.structs.replace(token, run_delay_ns=None if delay is None else delay * MS)
+        for token, delay in zip(tokens(0), delays_ms, strict=False)
+    ]
+    lately = recent_tokens(waited, NOW)
+    assert lately is not None
+    assert lately.tokens == len(delays_ms)
+    if not read:
+        assert lately.run_delay_ns is None
+    else:
+        assert lately.run_delay_ns is not None
+        assert min(min(read) * MS, lately.wall_ns) <= lately.run_delay_ns <= max(read) * MS
+        assert lately.run_delay_ns <= lately.wall_ns
+
+
+@pytest.mark.parametrize(("wall_ms", "expected"), [(20, 100), (4, 500), (2, KEPT_TOKENS)])
+def test_short_tokens_reach_back_less_far_and_the_rate_covers_the_same(wall_ms: int, expected: int) -> None:
+    history = ModeHistory()
+    starts = range(0, NOW, wall_ms * MS)
+    history.add(tuple(Token(at, at + wall_ms * MS, at + wall_ms * MS) for at in starts))
+    lately = recent_tokens(reversed(history.tokens), NOW)
+    assert lately is not None
+    assert lately.tokens == expected
+    assert abs(len(history.recent_walls_ns()) - lately.tokens) <= 1
 
 
 def test_throttling_comes_first_and_never_exceeds_the_time() -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.analysis.history import KEPT_TOKENS
-from core.analysis.host_speed import ONE_BY_ONE, SAME_WORK, changed_speed, host_changes
+from core.analysis.host_speed import SAME_WORK, changed_speed, host_changes
 from core.analysis.memory import Memory
 from core.analysis.picture import picture
 from core.analysis.sentence import LONGEST
@@ -22,7 +22,7 @@ from core.events import (
     Token,
     TokenBatch,
 )
-from core.modes import ModeName
+from core.modes import EAGER, ModeName
 from core.session import remember
 from core.snapshot import Snapshot
 from tests.ready import engine_ready
@@ -109,9 +109,9 @@ def test_where_the_cpu_computes_nothing_is_claimed() -> None:
     log.add(batch("eager-static", 2))
     log.end()
     log.add(batch("eager-static", 4))
-    assert host_changes(log, READY, {})
-    assert host_changes(log, engine_ready(device="cpu"), {}) == ()
-    assert host_changes(log, None, {}) == ()
+    assert host_changes(0, log, READY, {})
+    assert host_changes(0, log, engine_ready(device="cpu"), {}) == ()
+    assert host_changes(0, log, None, {}) == ()
 
 
 # --- visits -----------------------------------------------------------------------------------
@@ -155,11 +155,15 @@ def test_memory_is_bounded_and_the_newest_count() -> None:
 # --- the live screen --------------------------------------------------------------------------
 
 
-def seen(*events: AnyEvent, now_s: float = 20) -> Snapshot:
+WINDOWS = tuple(ProfileWindow(0, mode, 4, True, kernels=KERNELS[mode]) for mode in EAGER)
+
+
+def seen(*events: AnyEvent) -> Snapshot:
+    """The snapshot after the last of `events`."""
     memory = Memory.begin(0)
     for event in (READY, EngineStage(0, "decoding"), *events):
         memory = remember(memory, event)
-    return picture(memory, round(now_s * SECOND), in_process=False, spec_bytes_per_s=None)
+    return picture(memory, events[-1].t_ns, in_process=False, spec_bytes_per_s=None)
 
 
 def entered(mode: ModeName, wall_ms: float, at_s: float) -> tuple[AnyEvent, ...]:
@@ -170,12 +174,13 @@ def test_a_changed_host_is_told_in_the_sentence_and_then_left_to_the_mark() -> N
     events = (*entered("eager-static", 44.6, 1), *entered("graph", 4.2, 5), *entered("eager-static", 23.5, 9))
     snap = seen(*events)
     (change,) = snap.host_changes
-    assert (change.mode, change.since_ns) == ("eager-static", 9 * SECOND)
+    assert (change.modes, change.since_ns) == (("eager-static",), 9 * SECOND)
+    assert change.found_ns == events[-1].t_ns
     assert snap.sentence == change.text
     assert "44.6 ms a token in one visit, 23.5 in the next" in change.text
     assert len(change.text) <= LONGEST
-    later = seen(*events, now_s=60)
-    assert later.host_changes == snap.host_changes
+    later = seen(*events, batch("eager-static", 23.5, at_s=60))
+    assert later.host_changes == snap.host_changes  # found when it was, not when it is looked at
     assert later.sentence != change.text
     assert seen(*events, *entered("graph", 4.2, 15)).sentence != change.text
 
@@ -189,14 +194,67 @@ def test_a_third_visit_like_the_second_settles_it() -> None:
 
 
 def test_eager_is_held_against_eager_static_by_kernel() -> None:
-    windows = [ProfileWindow(0, mode, 4, True, kernels=KERNELS[mode]) for mode in ONE_BY_ONE]
-    snap = seen(*windows, *entered("eager-static", 23.5, 1), *entered("eager", 78.3, 5))
+    snap = seen(*WINDOWS, *entered("eager-static", 23.5, 1), *entered("eager", 78.3, 5))
     (change,) = snap.host_changes
-    assert change.mode == "eager"
+    assert change.modes == ("eager", "eager-static")
     assert "64.7 µs in eager, 16.3 in eager-static" in change.text
     assert len(change.text) <= LONGEST
     assert snap.sentence == change.text
-    assert not seen(*windows, *entered("eager-static", 23.5, 1), *entered("eager", 21.6, 5)).host_changes
+    assert not seen(*WINDOWS, *entered("eager-static", 23.5, 1), *entered("eager", 21.6, 5)).host_changes
+
+
+def test_a_change_between_two_modes_is_told_in_whichever_shows_it() -> None:
+    snap = seen(*WINDOWS, *entered("eager", 48, 1), *entered("eager-static", 24, 5))
+    (change,) = snap.host_changes
+    assert (change.modes, change.found_ns) == (("eager", "eager-static"), snap.t_ns)
+    assert snap.mode == "eager-static"
+    assert snap.sentence == change.text
+
+
+def test_to_visit_the_same_speed_again_tells_nothing_new_and_another_speed_does() -> None:
+    events = (*WINDOWS, *entered("eager-static", 24, 1), *entered("eager", 48, 5))
+    (found,) = seen(*events).host_changes
+    again = seen(*events, *entered("graph", 4.2, 10), *entered("eager-static", 24, 50))
+    (change,) = again.host_changes
+    assert (change.since_ns, change.found_ns) == (50 * SECOND, found.found_ns)
+    assert again.sentence != change.text
+    own, turned = seen(*events, *entered("graph", 4.2, 10), *entered("eager-static", 150, 50)).host_changes
+    assert own.modes == ("eager-static",)
+    assert turned.modes == ("eager-static", "eager")
+    assert own.found_ns == turned.found_ns > 50 * SECOND
+
+
+def test_a_host_that_slows_down_late_in_a_visit_is_told_then() -> None:
+    calm = (*entered("eager-static", 24, 1), *entered("graph", 4.2, 5))
+    calm = (*calm, ModeEntered(9 * SECOND, "eager-static"), batch("eager-static", 24, at_s=9, count=1700))
+    assert not seen(*calm).host_changes
+    slow = [batch("eager-static", 48, at_s=50 + i * 5, count=100) for i in range(5)]
+    steps = [seen(*calm, *slow[:n]) for n in range(len(slow) + 1)]
+    told = [bool(snap.host_changes) for snap in steps]
+    assert told == [False, False, False, True, True, True]  # once they are the most of KEPT_TOKENS
+    (change,) = steps[-1].host_changes
+    assert (change.since_ns, change.found_ns) == (9 * SECOND, slow[2].t_ns)
+    assert steps[-1].sentence == change.text
+
+
+def test_when_a_change_was_found_does_not_depend_on_who_looked() -> None:
+    slow = [batch("eager-static", 48, at_s=10 + i * 0.5, count=10) for i in range(20)]
+    events = (*entered("eager-static", 24, 1), ModeEntered(9 * SECOND, "eager-static"), *slow)
+    memory = Memory.begin(0)
+    for event in (READY, EngineStage(0, "decoding"), *events):
+        memory = remember(memory, event)
+        picture(memory, event.t_ns, in_process=False, spec_bytes_per_s=None)
+    live = picture(memory, events[-1].t_ns, in_process=False, spec_bytes_per_s=None)
+    assert live == seen(*events)
+    assert [change.found_ns for change in live.host_changes] == [slow[3].t_ns]
+
+
+def test_a_change_that_ended_and_came_back_is_found_anew() -> None:
+    first = (*entered("eager-static", 24, 1), *entered("eager-static", 48, 5))
+    calm, back = batch("eager-static", 24, at_s=10, count=512), batch("eager-static", 48, at_s=30, count=512)
+    assert seen(*first).host_changes
+    assert not seen(*first, calm).host_changes
+    assert [change.found_ns for change in seen(*first, calm, back).host_changes] == [back.t_ns]
 
 
 def shape(**changes: int) -> EngineReady:

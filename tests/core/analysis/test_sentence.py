@@ -237,6 +237,41 @@ def test_while_somebody_contends_the_sentence_says_who_and_what_it_costs(
     assert limiting_sentence(replace(WAITING, cpu=cpu), contention) == expected
 
 
+@pytest.mark.parametrize(
+    ("contention", "expected"),
+    [
+        (Contention("neighbour", "", 2.5), "Other programs use 2.5 cores; decode is on core 3."),
+        (Contention("neighbour", ""), "Other programs have the CPU; decode is on core 3."),
+        (Contention("own threads", "", 3.0), "Our own other threads use 3.0 cores."),
+        (
+            Contention("cpu wait", ""),
+            "The decode thread waits for a CPU in part of each {token} ms token; who has it is not known.",
+        ),
+        (Contention("crowded", "", 15.4), "Other programs use 15.4 cores and leave hardly one free."),
+        (Contention("steal", ""), "The hypervisor gives 12 % of this machine to other guests."),
+    ],
+)
+def test_a_run_delay_that_was_not_read_is_not_told_as_nothing(contention: Contention, expected: str) -> None:
+    cpu = CpuSample(0, (5.0, 5.0, 5.0, 97.0), steal_pct=12.0, decode_core=3)
+    unread = replace(WAITING, cpu=cpu, recent=RecentTokens(50, 24 * MS, None))
+    assert limiting_sentence(unread, contention) == expected.format(token="24.0")
+    assert limiting_sentence(replace(unread, recent=None), contention) == expected.format(token="22.9")
+
+
+@pytest.mark.parametrize("stage", ["decoding", "profiling"])
+def test_when_tokens_stop_coming_it_says_since_when_and_what_stands_beside(stage: Stage) -> None:
+    silent = replace(snapshot(EAGER, stage=stage), halted=True, newest_ns=4_000 * MS)
+    assert limiting_sentence(silent) == "No token for 6 s."
+    crowded = Contention("crowded", "others use 15.4 of 16 cores", 15.4)
+    assert limiting_sentence(silent, crowded) == "No token for 6 s; others use 15.4 of 16 cores."
+    assert limiting_sentence(replace(silent, newest_ns=None)) == "No token for 3 s."
+
+
+def test_after_the_end_the_verdict_stands_whoever_contends() -> None:
+    ended = replace(snapshot(EAGER, stage="stopped"), halted=True)
+    assert limiting_sentence(ended, Contention("crowded", "", 15.4)) == limiting_sentence(snapshot(EAGER))
+
+
 def test_contention_is_told_beside_a_stage_too() -> None:
     crowded = Contention("crowded", "others use 15.4 of 16 cores", 15.4)
     comparing = snapshot(COMPILED, stage="compiling")
@@ -247,11 +282,6 @@ def test_contention_is_told_beside_a_stage_too() -> None:
 
 def test_without_contention_no_run_delay_is_told() -> None:
     assert limiting_sentence(WAITING) == limiting_sentence(snapshot(EAGER))
-
-
-def test_no_more_than_the_token_is_waited_for() -> None:
-    spiky = replace(WAITING, recent=RecentTokens(50, 20 * MS, 30 * MS))
-    assert "20.0 of each 20.0 ms token" in limiting_sentence(spiky, Contention("cpu wait", ""))
 
 
 def test_a_quota_tells_how_often_and_for_how_long_it_stopped_us() -> None:
@@ -300,7 +330,8 @@ CPUS = st.builds(
     st.sampled_from(["cpu", "cuda:0"]),
     st.booleans(),
     st.none() | st.builds(RecentTokens, st.integers(1, 9), TIME, st.none() | TIME),
-    st.none() | st.builds(Contention, st.sampled_from(get_args(Pressure)), st.just(""), PERCENT),
+    st.none() | st.builds(Contention, st.sampled_from(get_args(Pressure)), st.just(""), st.floats(0, 10**4)),
+    st.booleans(),
 )
 def test_every_sentence_is_short_ends_with_a_full_stop_and_carries_a_number(
     rows: list[ModeView],
@@ -311,9 +342,10 @@ def test_every_sentence_is_short_ends_with_a_full_stop_and_carries_a_number(
     paused: bool,
     recent: RecentTokens | None,
     contention: Contention | None,
+    halted: bool,
 ) -> None:
     shown = snapshot(*rows, stage=stage, device=device)
-    shown = replace(shown, cpu=cpu, cgroup=cgroup, paused=paused, recent=recent)
+    shown = replace(shown, cpu=cpu, cgroup=cgroup, paused=paused, recent=recent, halted=halted)
     sentence = limiting_sentence(shown, contention)
     assert len(sentence) <= LONGEST
     assert sentence.endswith(".")

@@ -479,7 +479,7 @@ def host_changed() -> Snapshot:
         strip=replace(picture, busy_ns=3_610_000, bound_ns=BOUND_NS),
         ceiling=ceiling("eager"),
         sentence=text,
-        host_changes=(HostChange("eager", NOW_NS - 6_000 * MS, text),),
+        host_changes=(HostChange(("eager", "eager-static"), NOW_NS - 6_000 * MS, NOW_NS - 4_000 * MS, text),),
     )
 
 
