@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from core.analysis.machines import COMPARED, Limit, Machine
 from core.analysis.stats import Ratio, ratio_interval
-from core.analysis.verdict import EAGER, LEAST_DIFFERENCE
+from core.analysis.verdict import LEAST_DIFFERENCE
 from core.analysis.words import US, bandwidth, interval, percent, rate, tenths, times, us
-from core.modes import REPLAYED, ModeName
+from core.modes import EAGER, REPLAYED, ModeName
 
 
 @dataclass(frozen=True, slots=True)

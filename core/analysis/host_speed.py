@@ -31,9 +31,6 @@ LIKE_WORK = 1.5
 MOST = 0.8
 """Share of the difference that CPU time must account for; waiting of any kind has the rest."""
 
-ONE_BY_ONE = EAGER
-"""The name that the report knows the pair by."""
-
 
 def changed_speed(one: Visit, other: Visit, kernels: Mapping[ModeName, int]) -> bool:
     """Whether the host was faster in one visit than in the other; False where nothing tells.

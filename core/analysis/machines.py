@@ -8,11 +8,10 @@ from core.analysis.ceiling import mbu, specified_bandwidth
 from core.analysis.stability import contended, contention
 from core.analysis.stats import median
 from core.analysis.summary import ArmSummary, summarise
-from core.analysis.verdict import EAGER
 from core.analysis.words import cpu_name, gpu_name
 from core.analysis.workload import Workload
 from core.bench.schema import Arm, BenchResult, PublishedFigures
-from core.modes import BASELINE, REPLAYED, ModeName
+from core.modes import BASELINE, EAGER, REPLAYED, ModeName
 from core.settings import Wait
 
 HOST_IDLE = 0.50

@@ -14,8 +14,7 @@ from core.analysis.stats import MIN_RUNS, Ratio, paired_ratio_interval
 from core.analysis.summary import ArmSummary
 from core.analysis.words import interval, ms, percent
 from core.bench.schema import BenchResult
-from core.modes import BASELINE, REPLAYED, ModeName
-from core.modes import EAGER as EAGER
+from core.modes import BASELINE, EAGER, REPLAYED, ModeName
 
 LEAST_DIFFERENCE = 0.01
 """Below 1 % two arms count as equal whatever the interval says: an arm's place in the turn

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Sequence
 
-from core.analysis.host_speed import ONE_BY_ONE, changed_speed, changed_within, kernel_ns, told_by_cpu_time
+from core.analysis.host_speed import changed_speed, changed_within, kernel_ns, told_by_cpu_time
 from core.analysis.visits import Visit
 from core.analysis.words import ms, us
-from core.modes import MODE_NAMES
+from core.modes import EAGER, MODE_NAMES
 from core.report.setup import Setup
 
 MOST_VISITS = 8
@@ -33,11 +33,11 @@ def speed_remarks(setup: Setup, start_ns: int) -> list[str]:
                 "The host changed speed, in CPU time and not in waiting for a CPU: the median token of "
                 f"{mode} took {took}. Its figures, and speed-ups against it, mix these visits."
             )
-    pair = [setup.visits.of(mode) for mode in ONE_BY_ONE]
+    pair = [setup.visits.of(mode) for mode in EAGER]
     if any(changed_speed(one, other, kernels) for one in pair[0] for other in pair[1]):
         eager, base = (listed(visits, lambda visit: f"{us(kernel_ns(visit, kernels))} µs") for visits in pair)
         found.append(
-            f"To submit one kernel the host took {eager} in {ONE_BY_ONE[0]}, and {base} in {ONE_BY_ONE[1]}, "
+            f"To submit one kernel the host took {eager} in {EAGER[0]}, and {base} in {EAGER[1]}, "
             "in CPU time and not in waiting for a CPU: these modes' times compare two speeds of the host."
         )
     return found

@@ -81,7 +81,7 @@ def test_a_gpu_that_can_decode_is_exit_0_and_the_text_is_that_of_the_file(
     [
         (FakeEngine(ready=replace_struct(READY, device="cpu", device_name="CPU")), ""),
         (UnableEngine(), "--device cuda: torch finds no usable GPU"),
-        (UnstartableEngine(), "PermissionError: [Errno 13] Permission denied: '/var/log/engine.log'"),
+        (UnstartableEngine(), "cannot be started: [Errno 13] Permission denied: '/var/log/engine.log'"),
         (FakeEngine(silent=True), "the engine has said nothing for 900 s"),
     ],
 )
