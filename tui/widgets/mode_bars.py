@@ -73,7 +73,8 @@ class ModeBars(Panel):
         after = _AFTER_PLAIN if any(row.visited and row.split is None for row in rows) else _AFTER_SPLIT
         on_cpu = snap.engine is not None and snap.engine.device == "cpu"
         lines = [_row(row, self._scale_ns, width, after, live=snap.playback is None) for row in rows]
-        concerned = {mode for change in snap.host_changes for mode in change.modes}
+        # The slower one alone: marked at the baseline, it would put all ratios in doubt.
+        concerned = {change.modes[0] for change in snap.host_changes}
         changed = concerned & {row.name for row in rows if row.speedup}
         for line, row in zip(lines, rows, strict=True):
             if row.name in changed:
