@@ -126,10 +126,13 @@ class StripPicture:
         return cells
 
     def _tick(self, row: int, frame: _Frame) -> str:
-        """The label whose value lies in the middle of `row`, where a round one does."""
+        """The label whose value lies in the middle of `row`, where a round one does: halves, and
+        quarters that need no third digit (37.5 says less than nothing at all)."""
         for parts in (2, 4):
             if (2 * row + 1) * parts % (2 * self._rows) == 0:
-                return _axis_label(frame.scale.top_ns * (2 * row + 1) / (2 * self._rows))
+                quarters = [frame.scale.top_ns * part / parts for part in range(1, parts)]
+                if all(ns == float(f"{ns:.2g}") for ns in quarters):
+                    return _axis_label(frame.scale.top_ns * (2 * row + 1) / (2 * self._rows))
         return ""
 
     def _title_row(self, frame: _Frame) -> Line:
