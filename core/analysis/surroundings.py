@@ -58,18 +58,13 @@ class Surroundings:
     tokens: Sequence[Token] = ()
     usual: Loads | None = None
 
-    def cpu_at(self, token: Token) -> CpuSample | None:
-        """The CPU sample whose interval holds the token's end, or the last one before it."""
-        at = _index(self.cpu, token)
-        return self.cpu[at] if at is not None else None
-
     def rivals(self, token: Token) -> Rivals | None:
         """Who else used the CPU around `token`; None where that was not read.
 
         A rival must have used the CPU for as long as the decode thread waited, so whole
         samples are taken: all that the token overlaps, or the last one before it.
         """
-        last = _index(self.cpu, token)
+        last = covering(self.cpu, token)
         if last is None:
             return None
         own = others = stolen = window = 0
@@ -123,7 +118,7 @@ class Surroundings:
         neighbours. Hardware slowdown flashes when the power state changes, so it must be set
         in two samples running.
         """
-        at = _index(self.gpu, token)
+        at = covering(self.gpu, token)
         if at is None:
             return ""
         near = self.gpu[max(at - NEIGHBOURING_SAMPLES, 0) : at + NEIGHBOURING_SAMPLES]
@@ -160,7 +155,7 @@ class Surroundings:
         return _overlap([(s.t_ns - s.frame_ns, s.t_ns, "a frame") for s in self.frames], token)
 
 
-def _index(samples: Sequence[_Sample], token: Token) -> int | None:
+def covering(samples: Sequence[_Sample], token: Token) -> int | None:
     """Position of the first sample at or after the token's end, else of the last one before."""
     at = min(bisect_left(samples, token.done_ns, key=lambda sample: sample.t_ns), len(samples) - 1)
     if at < 0 or abs(samples[at].t_ns - token.done_ns) > STALE_NS:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.analysis.surroundings import Surroundings
+from core.analysis.surroundings import Surroundings, covering
 from core.events import CgroupSample, CpuSample, GpuSample, MonitorSample, ProfileWindow, Token
 
 MS = 1_000_000
@@ -27,8 +27,8 @@ def cpu(t_ms: int) -> CpuSample:
 def test_the_cpu_sample_of_a_token_is_the_one_whose_interval_holds_its_end(
     times: tuple[int, ...], chosen: int | None
 ) -> None:
-    found = Surroundings(cpu=[cpu(t) for t in times]).cpu_at(TOKEN)
-    assert (None if found is None else found.t_ns // MS) == chosen
+    at = covering([cpu(t) for t in times], TOKEN)
+    assert (None if at is None else times[at]) == chosen
 
 
 def test_throttling_counts_in_every_sample_that_the_token_overlaps() -> None:
