@@ -5,7 +5,7 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import psutil
 import pytest
@@ -15,6 +15,7 @@ from core.neighbours import NoisyNeighbours, busy_command
 
 END_S = 20.0
 CORE = min(os.sched_getaffinity(0))
+NewChildren = Callable[[], list[psutil.Process]]
 
 
 @pytest.fixture
@@ -33,10 +34,6 @@ def neighbours(said: list[Neighbours]) -> Iterator[NoisyNeighbours]:
 def ended(pid_fd: int) -> bool:
     """Whether a process ends within a bound; a pidfd is readable once it has."""
     return bool(select.select([pid_fd], [], [], END_S)[0])
-
-
-def children() -> list[psutil.Process]:
-    return [p for p in psutil.Process().children() if "-I" in p.cmdline()]
 
 
 def test_every_change_is_said_with_its_count_and_its_pinned_cores(
@@ -63,11 +60,11 @@ def test_removing_from_none_says_nothing(neighbours: NoisyNeighbours, said: list
 
 
 def test_they_are_busy_each_in_its_own_session_and_on_the_core_that_was_asked_for(
-    neighbours: NoisyNeighbours,
+    new_children: NewChildren, neighbours: NoisyNeighbours
 ) -> None:
     neighbours.add(1, core=CORE)
     neighbours.add(1)
-    pinned, free = sorted(children(), key=lambda process: process.pid)
+    pinned, free = new_children()
     for process in (pinned, free):
         # Uses CPU time for as long as anyone cares to look: it cannot end or sleep by itself.
         while sum(process.cpu_times()[:2]) < 0.1:
@@ -78,9 +75,11 @@ def test_they_are_busy_each_in_its_own_session_and_on_the_core_that_was_asked_fo
     assert set(free.cpu_affinity()) == os.sched_getaffinity(0)
 
 
-def test_one_killed_from_outside_no_longer_counts(neighbours: NoisyNeighbours) -> None:
+def test_one_killed_from_outside_no_longer_counts(
+    new_children: NewChildren, neighbours: NoisyNeighbours
+) -> None:
     neighbours.add(2)
-    victim, survivor = children()
+    victim, survivor = new_children()
     victim.kill()
     victim.wait(END_S)
     assert neighbours.count == 1

@@ -1,7 +1,7 @@
 """A live session with its recorder and real neighbours: what it does, says, and leaves behind."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -20,6 +20,7 @@ from tui.live_session import MOST_NEIGHBOURS, Joined, LiveSession
 
 NOON = datetime(2026, 11, 29, 12, 0, 0)
 NAME = "idlegap-20261129-120000.jsonl.gz"
+NewChildren = Callable[[], list[psutil.Process]]
 
 
 class TellingEngine(FakeEngine):
@@ -69,10 +70,6 @@ def rig() -> Iterator[Rig]:
     made = rig_of(FakeClock())
     yield made
     made.live.close()
-
-
-def busy_processes() -> list[psutil.Process]:
-    return [child for child in psutil.Process().children() if "-I" in child.cmdline()]
 
 
 def recorded_events(path: Path) -> list[AnyEvent]:
@@ -162,13 +159,13 @@ def test_neighbours_are_counted_on_the_screen_and_in_the_recording(rig: Rig, tmp
     assert counts == [1, 2, 1, 0]
 
 
-def test_closing_ends_all_neighbours(rig: Rig) -> None:
+def test_closing_ends_all_neighbours(new_children: NewChildren, rig: Rig) -> None:
     rig.live.add_neighbour()
     rig.live.add_neighbour()
-    assert len(busy_processes()) == 2
+    assert len(new_children()) == 2
     rig.live.close()
     assert rig.neighbours.count == 0
-    assert busy_processes() == []
+    assert new_children() == []
 
 
 def test_the_last_neighbour_can_be_removed_and_no_more(rig: Rig) -> None:
@@ -192,7 +189,7 @@ def test_a_core_that_cannot_be_had_is_an_answer() -> None:
     elsewhere.live.close()
 
 
-def test_a_key_that_is_held_down_has_a_limit() -> None:
+def test_a_key_that_is_held_down_has_a_limit(new_children: NewChildren) -> None:
     class Crowd(NoisyNeighbours):
         count = MOST_NEIGHBOURS
 
@@ -200,7 +197,7 @@ def test_a_key_that_is_held_down_has_a_limit() -> None:
     crowd = Crowd(session.note_neighbours)
     live = LiveSession(lambda _: Joined(session, crowd), recorder=Recorder, max_bytes=DEFAULT_MAX_BYTES)
     assert live.add_neighbour() == "64 noisy neighbours are the most"
-    assert busy_processes() == []
+    assert new_children() == []
 
 
 def test_a_recording_starts_and_stops_in_a_folder(rig: Rig, tmp_path: Path) -> None:
