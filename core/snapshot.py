@@ -84,6 +84,17 @@ class RecentTokens:
 
 
 @dataclass(frozen=True, slots=True)
+class CpuWork:
+    """CPU time of the decode thread for one token of the current mode: the median of the last two
+    seconds, and the least that LEAST_TOKENS tokens in a row took in this mode and shape. The host is
+    `slow` where they are further apart than its noise."""
+
+    cpu_ns: int
+    least_ns: int
+    slow: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Split:
     """Where one token of a mode goes; the parts sum to the mode's median wall time.
 
@@ -267,7 +278,8 @@ class Snapshot:
     """One frame.
 
     While `halted`, no token is decoded, so that `rate` and all shares of a token are those of the
-    last ones. `recent` is None then, and while no token of the current mode began lately.
+    last ones. `recent` is None then, and while no token of the current mode began lately; so is
+    `cpu_work`, and where CPU time does not tell of the host, which `cpu_work_reason` then explains.
     `newest_ns` is when the newest token of all ended, counted or not.
     Slow tokens are explained up to a second late, when the samples that cover them are in.
     `slow` holds the newest first; `slow_shares` covers all of them since the mode was entered,
@@ -285,6 +297,8 @@ class Snapshot:
     modes: tuple[ModeView, ...] = ()
     rate: Rate | None = None
     recent: RecentTokens | None = None
+    cpu_work: CpuWork | None = None
+    cpu_work_reason: str = ""
     halted: bool = False
     newest_ns: int | None = None
     strip: Strip = field(default_factory=lambda: Strip(now_bucket=0))

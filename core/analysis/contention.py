@@ -3,7 +3,7 @@ the machine is contended now, and what to do about it, in words.
 """
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Literal
@@ -86,13 +86,17 @@ class Contention:
     cores: float | None = None
 
 
-def recent_tokens(newest_first: Iterable[Token], now_ns: int) -> RecentTokens | None:
-    """The mean of the tokens that began within RECENT_NS before `now_ns`; None without one.
+def recently_begun(newest_first: Iterable[Token], now_ns: int) -> list[Token]:
+    """The tokens that began within RECENT_NS before `now_ns`, newest first."""
+    since_ns = now_ns - RECENT_NS
+    return list(takewhile(lambda token: token.start_ns >= since_ns, newest_first))
+
+
+def mean_token(recent: Sequence[Token]) -> RecentTokens | None:
+    """The mean of `recent`; None without one.
 
     Its run delay is the mean of those that were read, and never longer than the token itself.
     """
-    since_ns = now_ns - RECENT_NS
-    recent = list(takewhile(lambda token: token.start_ns >= since_ns, newest_first))
     if not recent:
         return None
     wall_ns = sum(token.wall_ns for token in recent) // len(recent)

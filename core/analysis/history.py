@@ -3,6 +3,7 @@
 from collections import deque
 from dataclasses import dataclass, field
 
+from core.analysis.cpu_work import LeastCpu
 from core.analysis.stats import median, quantile
 from core.analysis.typical import Typical, typical
 from core.events import ProfileWindow, Token, Verified
@@ -37,6 +38,7 @@ class ModeHistory:
     profile: ProfileWindow | None = None
     rejected: ProfileWindow | None = None
     verified: Verified | None = None
+    least_cpu: LeastCpu = field(default_factory=LeastCpu)
     total: int = 0
     _stale: bool = False
     _typical: Typical | None = None

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
+from core.analysis.cpu_work import SAME_WORK
 from core.analysis.shares import SUBMITS_ALWAYS_SHARE
 from core.analysis.typical import Typical
 from core.analysis.visits import Visit, VisitLog
@@ -18,11 +19,6 @@ from core.analysis.words import ms, us
 from core.events import EngineReady
 from core.modes import EAGER, MODE_NAMES, ModeName
 from core.snapshot import HostChange
-
-SAME_WORK = 1.25
-"""Visits of one mode further apart than this are told. On a rented H200, eager-static stayed within
-8 % while the host kept its speed (23.2 to 25.0 ms) and took 1.6 to 1.8 times as long while it was
-slow; what a profile window leaves behind costs 4 %."""
 
 LIKE_WORK = 1.5
 """The same between two modes, per kernel: at one speed of the host a kernel of eager costs 0.95 to

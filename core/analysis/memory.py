@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from core.analysis.attribution import Attribution
 from core.analysis.contention import SlowLog
 from core.analysis.history import ModeHistory
-from core.analysis.host_speed import HostChanges
+from core.analysis.host_speed import HostChanges, told_by_cpu_time
 from core.analysis.latest import Latest
 from core.analysis.strip import StripHistory
 from core.analysis.visits import VisitLog
@@ -164,6 +164,8 @@ class Memory:
         self.mode = batch.mode
         history = self.modes[batch.mode]
         history.add(batch.tokens)
+        if told_by_cpu_time(self.engine):
+            history.least_cpu.add(batch.tokens)
         if not self.neighbours:
             self.visits.add(batch)
         usual = history.usual()

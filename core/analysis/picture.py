@@ -3,8 +3,18 @@
 from dataclasses import replace
 
 from core.analysis.ceiling import ceiling
-from core.analysis.contention import RECENT_NS, Situation, advice, contention_now, recent_tokens
+from core.analysis.contention import (
+    RECENT_NS,
+    Situation,
+    advice,
+    contention_now,
+    mean_token,
+    recently_begun,
+)
+from core.analysis.cpu_work import cpu_work
 from core.analysis.gap import split_token
+from core.analysis.history import ModeHistory
+from core.analysis.host_speed import told_by_cpu_time
 from core.analysis.memory import Memory
 from core.analysis.sentence import TOKENLESS, limiting_sentence
 from core.analysis.stats import median
@@ -70,8 +80,8 @@ def _judged(memory: Memory, snapshot: Snapshot) -> Snapshot:
     history = memory.modes[memory.mode] if memory.mode is not None else None
     usual = history.usual() if history is not None else None
     tokens = history.tokens if history is not None else ()
-    if not snapshot.halted:
-        snapshot = replace(snapshot, recent=recent_tokens(reversed(tokens), snapshot.t_ns))
+    if history is not None and not snapshot.halted:
+        snapshot = _with_recent(memory, history, snapshot)
     contention = None
     if memory.failed is None:
         contention = contention_now(
@@ -97,6 +107,16 @@ def _judged(memory: Memory, snapshot: Snapshot) -> Snapshot:
         sentence=limiting_sentence(snapshot, contention),
         advice=advice(contention, snapshot.slow_shares, situation),
     )
+
+
+def _with_recent(memory: Memory, history: ModeHistory, snapshot: Snapshot) -> Snapshot:
+    """Add what the current mode's tokens of the last two seconds tell."""
+    recent = recently_begun(reversed(history.tokens), snapshot.t_ns)
+    work = cpu_work(recent, history.least_cpu) if told_by_cpu_time(memory.engine) else "the CPU computes"
+    snapshot = replace(snapshot, recent=mean_token(recent))
+    if isinstance(work, str):
+        return replace(snapshot, cpu_work_reason=work)
+    return replace(snapshot, cpu_work=work)
 
 
 def _halted(memory: Memory, now_ns: int) -> bool:

@@ -16,7 +16,7 @@ from core.analysis.shares import (
 )
 from core.events import CgroupSample, Stage, Verified
 from core.modes import BASELINE, EAGER, ONE_GRAPH
-from core.snapshot import ModeView, Snapshot, Split, StageView
+from core.snapshot import CpuWork, ModeView, Snapshot, Split, StageView
 
 LONGEST = 160
 """Two lines of an 80-column terminal."""
@@ -85,6 +85,9 @@ def _sentence(snapshot: Snapshot, contention: Contention | None) -> str:
     for change in snapshot.host_changes:
         if row.name in change.modes and snapshot.t_ns - change.found_ns < TOLD_NS:
             return change.text
+    work = snapshot.cpu_work
+    if work is not None and work.slow:
+        return _slowed(work, row.split)
     if row.name not in EAGER and row.speedup is not None and row.speedup < SLOWER_THAN_BASELINE:
         return _slower(snapshot, row, row.wall_ns)
     if row.split is None:
@@ -159,6 +162,12 @@ def _wrong_tokens(verified: Verified) -> str:
         f"{verified.mode} decodes wrongly, so its speed means nothing: {wrong} of {verified.steps} tokens "
         f"differ, logits by {verified.logit_diff_text} (eager's own noise {verified.noise_diff:.3g})."
     )
+
+
+def _slowed(work: CpuWork, split: Split | None) -> str:
+    part = "" if split is None else f"; the GPU computes {_ms(split.busy_ns)} ms of it"
+    now, best = _ms(work.cpu_ns), _ms(work.least_ns)
+    return f"The host is slow now: {now} ms of CPU time a token, {best} at best{part}."
 
 
 def _slower(snapshot: Snapshot, row: ModeView, wall_ns: int) -> str:

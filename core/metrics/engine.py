@@ -6,7 +6,7 @@ from prometheus_client.core import InfoMetricFamily, Metric
 
 from core.events import EngineReady
 from core.metrics.families import NS, PREFIX, Value, counter, gauge, gauges, scaled
-from core.snapshot import Ceiling, ModeView, Snapshot, Split
+from core.snapshot import Ceiling, CpuWork, ModeView, Snapshot, Split
 
 _DOWN = ("starting", "stopped", "failed")
 
@@ -26,9 +26,16 @@ def engine_families(snapshot: Snapshot) -> Iterator[Metric]:
     yield gauges("mode_active", "1 for the mode that decodes now.", "mode", active)
     speed = rate.tok_per_s if rate is not None and not snapshot.halted else None
     yield gauge("tokens_per_second", "Speed of the current mode over its last tokens.", speed)
+    yield from _cpu_work_families(snapshot.cpu_work)
     yield from _mode_families([row for row in snapshot.modes if row.visited])
     if snapshot.ceiling is not None:
         yield from _ceiling_families(snapshot.ceiling, decoding=not snapshot.halted)
+
+
+def _cpu_work_families(work: CpuWork | None) -> Iterator[Metric]:
+    if work is not None:
+        yield gauge("token_cpu_seconds", "CPU time to submit a token, now.", work.cpu_ns * NS)
+        yield gauge("token_cpu_least_seconds", "The least that it took in this mode.", work.least_ns * NS)
 
 
 def _description(engine: EngineReady) -> dict[str, str]:

@@ -13,7 +13,8 @@ from core.session import remember
 from core.snapshot import Snapshot
 
 DEMO = Path(recording.__file__).parent / "demo.jsonl.gz"
-SECOND = 1_000_000_000
+MS = 1_000_000
+SECOND = 1_000 * MS
 
 
 def at(*seconds: int) -> list[Snapshot]:
@@ -51,6 +52,17 @@ def test_the_screen_tells_of_the_changes_while_they_stand() -> None:
     # The third and fourth visits of eager-static agree with those before; eager was not seen again.
     assert modes(third) == modes(last) == ["eager eager-static"]
     assert third.sentence != third.host_changes[0].text
+
+
+def test_the_screen_tells_while_the_host_is_slow_within_a_visit() -> None:
+    slow, fast, graph, last = at(28, 53, 60, 184)
+    assert slow.cpu_work is not None
+    assert (slow.cpu_work.cpu_ns // MS, slow.cpu_work.least_ns // MS) == (43, 30)
+    assert slow.sentence.startswith("The host is slow now: 43.1 ms of CPU time a token, 30.7 at best")
+    assert fast.cpu_work is not None
+    assert not fast.cpu_work.slow
+    assert (graph.cpu_work, graph.cpu_work_reason) == (None, "the thread also waits for the GPU")
+    assert last.sentence.startswith("The GPU computes 3.7 ms of each 23.2 ms token")
 
 
 def test_the_report_names_the_visits() -> None:

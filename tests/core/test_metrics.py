@@ -23,7 +23,7 @@ from core.events import CgroupSample, CpuSample, EngineFailed, GpuSample, Stage,
 from core.metrics import MetricsCollector, MetricsError, MetricsServer, Tally, parse_address
 from core.metrics.tally import BOUNDS_S
 from core.session import Session
-from core.snapshot import Snapshot
+from core.snapshot import CpuWork, Snapshot
 from tests.core.recording.stories import MS, SECOND, START_NS, FakeClock, FakeEngine, story
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -110,6 +110,17 @@ def test_counters_add_up_what_has_passed() -> None:
     assert found["idlegap_cpu_pressure_seconds_total", "system"] == pytest.approx(cgroups * 1e-3)
 
 
+def test_cpu_time_of_a_token_is_served_where_it_tells_of_the_host() -> None:
+    def submitting(snapshot: Snapshot) -> Snapshot:
+        return replace(snapshot, cpu_work=CpuWork(46_000_000, 23_000_000, slow=True))
+
+    found = told_samples(submitting)
+    assert found["idlegap_token_cpu_seconds", ""] == pytest.approx(0.046)
+    assert found["idlegap_token_cpu_least_seconds", ""] == pytest.approx(0.023)
+    waiting = told_samples(lambda snapshot: replace(snapshot, cpu_work=None))
+    assert not [name for name, _ in waiting if name.startswith("idlegap_token_cpu")]
+
+
 def test_what_is_missing_has_no_sample() -> None:
     unread = {"cpu": CpuSample(START_NS, ()), "gpu": GpuSample(START_NS), "rate": None, "ceiling": None}
     names = {name for name, _ in told_samples(lambda snapshot: replace(snapshot, **unread))}
@@ -120,7 +131,7 @@ def test_what_is_missing_has_no_sample() -> None:
 
 
 def paused(session: Session, clock: FakeClock) -> Snapshot:
-    return replace(session.snapshot(clock.now_ns), paused=True, halted=True)
+    return replace(session.snapshot(clock.now_ns), paused=True, halted=True, cpu_work=None)
 
 
 def stalled(session: Session, clock: FakeClock) -> Snapshot:
@@ -138,7 +149,12 @@ def test_while_no_token_flows_there_is_no_present_speed_but_still_what_was_measu
     still = samples(MetricsCollector(lambda: latest, tally, clock))
 
     gone = {name for name, _ in flowing.keys() - still.keys()}
-    assert gone == {"idlegap_tokens_per_second", "idlegap_mbu_ratio"}
+    assert gone == {
+        "idlegap_tokens_per_second",
+        "idlegap_mbu_ratio",
+        "idlegap_token_cpu_seconds",
+        "idlegap_token_cpu_least_seconds",
+    }
     assert (flowing["idlegap_decoding", ""], still["idlegap_decoding", ""]) == (1, 0)
     assert still["idlegap_engine_up", ""] == 1
 
@@ -306,7 +322,7 @@ def test_promtool_finds_nothing_wrong_with_the_metrics() -> None:
 def test_promtool_accepts_the_rules() -> None:
     told = run_promtool("check", "rules", str(DEPLOY / "prometheus-alerts.yml"))
 
-    assert "SUCCESS: 8 rules found" in told
+    assert "SUCCESS: 9 rules found" in told
 
 
 @promtool

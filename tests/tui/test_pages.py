@@ -160,6 +160,13 @@ def test_explanations_do_not_wait_for_what_was_not_recorded() -> None:
     assert "this screen          n/a: not in this recording so far" in shown
 
 
+def test_explanations_say_why_cpu_time_tells_nothing() -> None:
+    assert "CPU time of a token  n/a: the thread also waits for the GPU" in text(
+        explain_text, scenes.eager_and_graph()
+    )
+    assert "CPU time of a token  n/a: nothing decodes now" in text(explain_text, scenes.compiling())
+
+
 def test_explanations_say_why_a_value_is_missing() -> None:
     shown = text(explain_text, scenes.no_gpu(), 100)
     assert "host gap             n/a: needs CUDA" in shown
@@ -205,6 +212,12 @@ def test_the_longest_advice_against_neighbours_is_not_cut_short(cpu: CpuSample |
     shown = text(why_text, replace(scenes.contended(), advice=said), 80)
     assert said in " ".join(shown.split())
     assert "--wait block" in said
+
+
+def test_why_says_that_the_host_is_slow_though_nobody_holds_the_thread_back() -> None:
+    shown = " ".join(text(why_text, scenes.slow_host()).split())
+    assert "the host is slow: CPU time 45.7 ms/token, 22.5 at best; it waits for nobody" in shown
+    assert "nobody holds" not in shown
 
 
 def test_why_states_the_threshold_and_how_it_is_made() -> None:

@@ -118,6 +118,16 @@ def test_host_panel_names_the_decode_core_and_what_disturbs_it(height: int) -> N
     assert "0.3 %" in shown
 
 
+def test_host_panel_sets_cpu_time_beside_its_best() -> None:
+    assert "CPU time of a token    45.7 ms/token, 22.5 at best" in text(HostPanel, scenes.slow_host(), 80, 11)
+    assert "CPU time" not in text(HostPanel, scenes.eager_and_graph(), 80, 11)
+
+
+def test_the_short_host_panel_tells_cpu_time_only_while_the_host_is_slow() -> None:
+    assert "CPU time 45.7 ms/token, 22.5 at best" in text(HostPanel, scenes.slow_host(), 80, 2)
+    assert "CPU time" not in text(HostPanel, scenes.eager_only(), 80, 2)
+
+
 def test_a_replay_does_not_wait_for_a_reading_that_was_not_recorded() -> None:
     assert "this screen costs      1.3 % CPU" in text(HostPanel, scenes.replayed(), 80, 11)
     assert "this screen" not in text(HostPanel, replace(scenes.replayed(), monitor=None), 80, 11)

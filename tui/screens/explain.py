@@ -95,6 +95,9 @@ def host(snap: Snapshot) -> list[Entry]:
     return [
         ("ready, but no core", readings.run_delay(snap).strip(),
          "Time per token that the decode thread could have run but had no CPU core: a neighbour's work."),
+        ("CPU time of a token", readings.cpu_work(snap).strip(),
+         "What the decode thread computed for a token, without any waiting, and the least that 32 tokens of "
+         "this mode took. The same kernels at more CPU time: the host itself has become slower."),
         ("CPU of others", readings.others(snap.cpu).strip(),
          "CPU time of everything that is not idlegap, in percent of one core."),
         ("steal", readings.steal(snap.cpu).strip(),

@@ -6,7 +6,7 @@ from tui import units
 from tui.causes import MARKS, MEANINGS, mark
 from tui.line import Line
 from tui.palette import BAD, DIM, GOOD, HOST, SENTENCE, STRONG, TEXT, WARN
-from tui.widgets.readings import own_neighbours
+from tui.widgets.readings import cpu_work, own_neighbours
 from tui.widgets.rows import title, wrapped
 from tui.words import NOTHING_DECODES, current
 
@@ -24,6 +24,9 @@ def why_text(snap: Snapshot, width: int) -> list[Line]:
         lines += wrapped(f"CONTENDED: {snap.contended}", room, 2, "   ", WARN)
     elif snap.halted:
         lines.append(Line().add(f"   {NOTHING_DECODES}", DIM))
+    elif snap.cpu_work is not None and snap.cpu_work.slow:
+        reason = "it waits for nobody, and no counter here says why"
+        lines += wrapped(f"the host is slow: CPU time {cpu_work(snap)}; {reason}", room, 2, "   ", WARN)
     else:
         lines.append(Line().add("   nobody holds the decode thread back", GOOD))
     if snap.neighbours:

@@ -33,6 +33,7 @@ def _short(snap: Snapshot, width: int, level: GlyphLevel) -> list[Line]:
     place = [("decode on core", readings.decode_core(cpu)), ("kept waiting", readings.run_delay(snap))]
     machine = [
         *([("", snap.contended)] if snap.contended else []),
+        *([("CPU time", readings.cpu_work(snap))] if snap.cpu_work and snap.cpu_work.slow else []),
         *([("", readings.own_neighbours(snap.neighbours))] if snap.neighbours else []),
         ("others", readings.others(cpu)),
         ("steal", readings.steal(cpu)),
@@ -61,6 +62,7 @@ def _tall(snap: Snapshot, width: int, height: int, level: GlyphLevel) -> list[Li
         lines.append(marker)
     rows = [
         ("ready, but no core", readings.run_delay(snap)),
+        ("CPU time of a token", readings.cpu_work(snap) if snap.cpu_work is not None else ""),
         (
             "CPU of others",
             f"{readings.others(cpu)} of one core"
@@ -70,9 +72,9 @@ def _tall(snap: Snapshot, width: int, height: int, level: GlyphLevel) -> list[Li
         ("stolen by hypervisor", readings.steal(cpu)),
         ("CPU quota", readings.quota(snap.cgroup).removeprefix("quota ")),
         ("tasks wait for a CPU", readings.pressure(snap.cgroup)),
-        ("this screen costs", "" if _unrecorded(snap) else readings.own_cost(snap)),
         ("cores", _cores(snap)),
         ("where it runs", _place(snap)),
+        ("this screen costs", "" if _unrecorded(snap) else readings.own_cost(snap)),
     ]
     rows = [
         ("CPU readings", readings.staleness(cpu, snap)),

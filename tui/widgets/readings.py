@@ -19,6 +19,14 @@ def run_delay(snap: Snapshot, width: int | None = None) -> str:
     return f"{units.ms(recent.run_delay_ns)} ms/token"
 
 
+def cpu_work(snap: Snapshot) -> str:
+    """CPU time of the decode thread per token, and the least that the same work took here."""
+    work = snap.cpu_work
+    if work is None:
+        return units.na(snap.cpu_work_reason or _no_recent_token(snap))
+    return f"{units.ms(work.cpu_ns).strip()} ms/token, {units.ms(work.least_ns).strip()} at best"
+
+
 def _no_recent_token(snap: Snapshot) -> str:
     if snap.rate is None:
         return "no tokens yet"

@@ -1,5 +1,6 @@
 """Running shares, the badge for now, and the advice that follows."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import msgspec
@@ -17,8 +18,9 @@ from core.analysis.contention import (
     SlowLog,
     advice,
     contention_now,
+    mean_token,
     quiet_core,
-    recent_tokens,
+    recently_begun,
 )
 from core.analysis.history import KEPT_TOKENS, ModeHistory
 from core.analysis.rivals import Loads, Rivals
@@ -95,6 +97,10 @@ def tokens(delay_ms: float, count: int = 100, until_ns: int = NOW) -> list[Token
     return [Token(end - 20 * MS, end, end, run_delay_ns=round(delay_ms * MS)) for end in ends]
 
 
+def mean_token_of(newest_first: Iterable[Token], now_ns: int) -> RecentTokens | None:
+    return mean_token(recently_begun(newest_first, now_ns))
+
+
 def rivals(own: float, others: float) -> Rivals:
     return Rivals(round(own * 250 * MS), round(others * 250 * MS), 0, 250 * MS, 1, 99.0)
 
@@ -111,7 +117,7 @@ def now(
     host: HostInfo | None = HOST,
     usual: Loads | None = None,
 ) -> Contention | None:
-    lately = recent_tokens(recent, NOW)
+    lately = mean_token_of(recent, NOW)
     return contention_now(lately, rivals=(who, usual), cpu=cpu, cgroup=cgroup, host=host)
 
 
@@ -154,16 +160,16 @@ def test_nothing_decoded_lately_is_no_contention() -> None:
 def test_tokens_without_a_reading_of_run_delay_do_not_count_as_waiting() -> None:
     blind = [Token(t.start_ns, t.dispatched_ns, t.done_ns) for t in tokens(0)]
     assert now(blind, rivals(0, 1)) is None
-    assert recent_tokens(blind, NOW) == RecentTokens(100, 20 * MS, None)
+    assert mean_token_of(blind, NOW) == RecentTokens(100, 20 * MS, None)
     half = [*blind[:50], *tokens(8.0)[50:]]
-    assert recent_tokens(half, NOW) == RecentTokens(100, 20 * MS, 8 * MS)
+    assert mean_token_of(half, NOW) == RecentTokens(100, 20 * MS, 8 * MS)
     mostly = [*blind[:90], *tokens(8.0)[90:]]
     assert now(mostly, rivals(0, 1)) == Contention("neighbour", "neighbour: waits 40 % for a CPU", 1.0)
 
 
 def test_no_more_than_the_token_is_waited_for() -> None:
     spiky = tokens(24.0)
-    assert recent_tokens(spiky, NOW) == RecentTokens(100, 20 * MS, 20 * MS)
+    assert mean_token_of(spiky, NOW) == RecentTokens(100, 20 * MS, 20 * MS)
     assert now(spiky) == Contention("cpu wait", "waits 100 % for a CPU")
 
 
@@ -174,7 +180,7 @@ def test_the_mean_delay_lies_among_those_that_were_read(delays_ms: list[int | No
         msgspec.structs.replace(token, run_delay_ns=None if delay is None else delay * MS)
         for token, delay in zip(tokens(0), delays_ms, strict=False)
     ]
-    lately = recent_tokens(waited, NOW)
+    lately = mean_token_of(waited, NOW)
     assert lately is not None
     assert lately.tokens == len(delays_ms)
     if not read:
@@ -190,7 +196,7 @@ def test_short_tokens_reach_back_less_far_and_the_rate_covers_the_same(wall_ms: 
     history = ModeHistory()
     starts = range(0, NOW, wall_ms * MS)
     history.add(tuple(Token(at, at + wall_ms * MS, at + wall_ms * MS) for at in starts))
-    lately = recent_tokens(reversed(history.tokens), NOW)
+    lately = mean_token_of(reversed(history.tokens), NOW)
     assert lately is not None
     assert lately.tokens == expected
     assert abs(len(history.recent_walls_ns()) - lately.tokens) <= 1

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.analysis.cpu_work import SAME_WORK
 from core.analysis.history import KEPT_TOKENS
-from core.analysis.host_speed import SAME_WORK, changed_speed, host_changes
+from core.analysis.host_speed import changed_speed, host_changes
 from core.analysis.memory import Memory
 from core.analysis.picture import picture
 from core.analysis.sentence import LONGEST

@@ -12,7 +12,7 @@ from core.analysis.contention import Contention, Pressure
 from core.analysis.sentence import LONGEST, limiting_sentence
 from core.events import CgroupSample, CpuSample, EngineFailed, EngineReady, ProfileWindow, Stage, Verified
 from core.modes import MODES, ModeName, mode_spec
-from core.snapshot import ModeView, Rate, RecentTokens, Snapshot, Split, StageView
+from core.snapshot import CpuWork, ModeView, Rate, RecentTokens, Snapshot, Split, StageView
 from tests.ready import engine_ready
 
 MS = 1_000_000
@@ -196,6 +196,19 @@ def test_eager_with_its_own_cache_is_no_failed_optimisation() -> None:
 
 def test_a_difference_within_the_noise_is_not_called_slower() -> None:
     assert "slower" not in limiting_sentence(snapshot(replace(GRAPH, speedup=0.98)))
+
+
+def test_a_host_that_has_become_slow_is_told_with_its_best_and_the_gpu_s_part() -> None:
+    slow = replace(snapshot(EAGER), cpu_work=CpuWork(round(46.1 * MS), round(22.5 * MS), slow=True))
+    assert limiting_sentence(slow) == (
+        "The host is slow now: 46.1 ms of CPU time a token, 22.5 at best; the GPU computes 3.7 ms of it."
+    )
+    unsplit = replace(slow, modes=(replace(EAGER, split=None),))
+    assert limiting_sentence(unsplit).endswith("22.5 at best.")
+    # Whoever is known to hold it back goes first, and a wobble is no news.
+    assert "slow now" not in limiting_sentence(slow, Contention("neighbour", "", 2.5))
+    usual = replace(slow, cpu_work=CpuWork(round(24.9 * MS), round(22.5 * MS), slow=False))
+    assert limiting_sentence(usual) == limiting_sentence(snapshot(EAGER))
 
 
 # --- contention ----------------------------------------------------------------------

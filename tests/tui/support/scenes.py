@@ -18,12 +18,13 @@ from core.events import (
     ProfileWindow,
     Verified,
 )
-from core.modes import BASELINE, MODES, ModeName
+from core.modes import BASELINE, EAGER, MODES, ModeName
 from core.snapshot import (
     STRIP_BUCKET_NS,
     Cause,
     CauseTotal,
     Ceiling,
+    CpuWork,
     HostChange,
     ModeView,
     Playback,
@@ -257,6 +258,12 @@ def recent(mode: ModeName, run_delay_ns: int) -> RecentTokens:
     return RecentTokens(2_000 * MS // wall_ns, wall_ns, run_delay_ns)
 
 
+def cpu_work(mode: ModeName) -> CpuWork | None:
+    """CPU time of the decode thread in `mode`, where it submits all the time."""
+    wall_ns = round(FIGURES[mode][0] * MS)
+    return CpuWork(wall_ns - 30_000, wall_ns - 400_000, slow=False) if mode in EAGER else None
+
+
 def _live(mode: ModeName) -> Snapshot:
     return Snapshot(
         NOW_NS,
@@ -265,6 +272,8 @@ def _live(mode: ModeName) -> Snapshot:
         mode=mode,
         rate=rate(mode),
         recent=recent(mode, 21_000),
+        cpu_work=cpu_work(mode),
+        cpu_work_reason="" if mode in EAGER else "the thread also waits for the GPU",
         host=HOST,
         cpu=CPU,
         cgroup=CGROUP,
@@ -369,6 +378,8 @@ def no_gpu() -> Snapshot:
         ),
         modes=views,
         rate=rate("eager-static", 0.09),
+        cpu_work=None,
+        cpu_work_reason="the CPU computes",
         strip=strip([("eager", 20), ("eager-static", 30)], slowness=0.09),
         host=replace_host(cores=2, usable_cores=1.5, cpu_model="AMD Ryzen 7 7840U", virtualization=None),
         cpu=cpu,
@@ -393,6 +404,7 @@ def failed() -> Snapshot:
         snap,
         stage=StageView("failed", "", None, NOW_NS - 2_000 * MS),
         recent=None,
+        cpu_work_reason="",
         halted=True,
         failed=EngineFailed(
             NOW_NS,
@@ -438,6 +450,8 @@ def contended() -> Snapshot:
         rate=rate("eager-static"),
         strip=replace(picture, columns=tuple(columns), marks=marks, busy_ns=3_640_000, bound_ns=BOUND_NS),
         recent=recent("eager-static", 9_850_000),
+        cpu_work=cpu_work("eager-static"),
+        cpu_work_reason="",
         sentence="Other programs use 3.0 cores: 9.8 of each 22.9 ms token go to waiting for a CPU; "
         "decode is on core 3.",
         slow=SLOW,
@@ -457,8 +471,28 @@ def compiling() -> Snapshot:
         stage=StageView("compiling", "inductor kernels, launched one by one", None, NOW_NS - 15_000 * MS),
         gpu=replace_gpu(GPU_GRAPH, util_pct=0.0, gpm_graphics_pct=0.0, gpm_sm_pct=0.0, gpm_dram_pct=0.0),
         recent=None,
+        cpu_work_reason="",
         halted=True,
         sentence="Compiling: 15 s so far.",
+    )
+
+
+def slow_host() -> Snapshot:
+    """Eager-static decodes on a host that has become twice as slow under it; no counter says why."""
+    before, after = strip([("eager-static", 34)]), strip([("eager-static", 20)], slowness=2.0)
+    columns = [replace(column, bucket=column.bucket - 20) for column in before.columns] + list(after.columns)
+    views = mode_views(("eager-static",), "eager-static", slowness=2.0)
+    parts = split(3.64, 3.3, 0.2, 38.66)
+    return replace(
+        _live("eager-static"),
+        modes=tuple(replace(view, split=parts) if view.visited else view for view in views),
+        rate=rate("eager-static", 2.0),
+        recent=RecentTokens(43, 45_800_000, 0),
+        strip=replace(after, columns=tuple(columns), busy_ns=3_640_000, bound_ns=BOUND_NS),
+        ceiling=ceiling("eager-static"),
+        cpu_work=CpuWork(45_700_000, 22_500_000, slow=True),
+        sentence="The host is slow now: 45.7 ms of CPU time a token, 22.5 at best; the GPU computes 3.6 ms "
+        "of it.",
     )
 
 
@@ -549,4 +583,5 @@ SCENES = {
     "contended": contended,
     "replayed": replayed,
     "host-changed": host_changed,
+    "slow-host": slow_host,
 }
