@@ -19,8 +19,7 @@ from benchmarks.screen_tour import Terminal
 
 POSITION = re.compile(r"^ (\d+):(\d\d) ", re.MULTILINE)
 STORY: tuple[tuple[str, int, str], ...] = (
-    ("eager", 31, ""),
-    ("slow-host", 44, ""),
+    ("slow-host", 29, ""),
     ("graph", 60, ""),
     ("six-modes", 131, ""),
     ("detail", 131, "d"),

@@ -28,6 +28,14 @@ from pathlib import Path
 
 import pyte
 
+SHAPES = (
+    ("b", "batch-2", "batch 2, prompt of"),
+    ("B", "batch-1", "batch 1, prompt of"),
+    ("]", "longer-prompt", "batch 1, prompt of"),
+    ("[", "same-prompt", "batch 1, prompt of"),
+)
+"""Key, name of the picture, and what the screen says when the key was heard."""
+
 RATE = re.compile(r"p50 +([\d.]+) +p99 +([\d.]+)")
 
 
@@ -159,13 +167,12 @@ def main() -> None:
         term.read(1.5)
         if given.device != "cpu":
             visit(" ", "3 graph", 30)
-        term.press("b")
-        term.until(lambda t: "batch 2" in t and "p50" in t, 60, "batch 2")
-        term.read(given.watch)
-        keep("batch-2")
-        term.press("B")
-        term.until(lambda t: "batch 2" not in t and "p50" in t, 60, "batch 1 again")
-        term.read(2.0)
+        for key, name, said in SHAPES:
+            term.press(key)
+            term.until(lambda t, said=said: said in t, 10, said)
+            term.read(given.watch)
+            term.until(RATE.search, 60, f"tokens after {key}")
+            keep(name)
         for key, mode in (("4", "4 fused"), ("6", "6 fused-graph"), ("5", "5 compiled")):
             if given.compiled:
                 pressed = time.monotonic()
