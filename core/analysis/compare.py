@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from core.analysis.machines import COMPARED, Limit, Machine
+from core.analysis.same_gpu import host_remark
 from core.analysis.stats import Ratio, ratio_interval
 from core.analysis.verdict import LEAST_DIFFERENCE
 from core.analysis.words import US, bandwidth, interval, percent, rate, tenths, times, us
@@ -18,7 +19,8 @@ from core.modes import EAGER, REPLAYED, ModeName
 @dataclass(frozen=True, slots=True)
 class Difference:
     """A machine against the first one: the ratio of their rates in each mode that both ran alike.
-    `unlike` says why the other modes are not compared, `remark` what differs all the same."""
+    `unlike` says why the other modes are not compared, `remark` what differs all the same, `host`
+    that both are of one GPU whose host changed speed."""
 
     machine: Machine
     reference: Machine
@@ -26,6 +28,7 @@ class Difference:
     unlike: tuple[str, ...] = ()
     unstated: tuple[str, ...] = ()
     remark: str = ""
+    host: str = ""
 
 
 def differences(machines: Sequence[Machine]) -> tuple[Difference, ...]:
@@ -43,7 +46,11 @@ def _difference(machine: Machine, reference: Machine) -> Difference:
     unlike = tuple(ours.differences(theirs, REPLAYED))
     unstated = () if unlike else tuple(ours.unstated(theirs))
     remark = ours.cache_remark(theirs) if ratios.keys() - {"eager"} else ""
-    return Difference(machine, reference, ratios, unlike, unstated, remark)
+    host = ""
+    if machine.device_uuid is not None and machine.device_uuid == reference.device_uuid:
+        differing = [mode for mode in EAGER if mode in ratios and _differs(ratios[mode])]
+        host = host_remark(machine.usual, reference.usual, differing)
+    return Difference(machine, reference, ratios, unlike, unstated, remark, host)
 
 
 def difference_words(difference: Difference) -> str:
@@ -69,11 +76,13 @@ def _eager_modes(machine: Machine) -> str:
 
 def ratio_words(ratio: Ratio) -> str:
     """The ratio with its interval, and whether it is one."""
-    if ratio.low is None:
-        return interval(ratio)
-    if ratio.significant and abs(ratio.value - 1) >= LEAST_DIFFERENCE:
+    if ratio.low is None or _differs(ratio):
         return interval(ratio)
     return f"no significant difference, {interval(ratio)}"
+
+
+def _differs(ratio: Ratio) -> bool:
+    return ratio.significant and abs(ratio.value - 1) >= LEAST_DIFFERENCE
 
 
 def limit_words(machine: Machine) -> str:

@@ -138,6 +138,8 @@ def _differences(found: Sequence[Difference], width: int) -> list[str]:
         text = difference_words(difference)
         if difference.remark:
             text += f" ({difference.remark})"
+        if difference.host:
+            text += f"; {difference.host}"
         if difference.unstated:
             text += f" (not stated, may differ: {', '.join(difference.unstated)})"
         if difference.ratios:

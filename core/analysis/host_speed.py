@@ -35,17 +35,17 @@ def changed_speed(one: Visit, other: Visit, kernels: Mapping[ModeName, int]) -> 
     `kernels` holds the kernels per token where they are known. The visits must be of one shape.
     """
     if one.mode == other.mode:
-        return _slower(one.usual, other.usual) or _slower(other.usual, one.usual)
+        return slower_host(one.usual, other.usual) or slower_host(other.usual, one.usual)
     if {one.mode, other.mode} != set(EAGER) or not (kernels.get(one.mode) and kernels.get(other.mode)):
         return False
     work = kernels[one.mode] / kernels[other.mode]
     return any(
-        _slower(slow.usual, fast.usual, LIKE_WORK, share)
+        slower_host(slow.usual, fast.usual, LIKE_WORK, share)
         for slow, fast, share in ((one, other, work), (other, one, 1 / work))
     )
 
 
-def _slower(slow: Typical, fast: Typical, factor: float = SAME_WORK, work: float = 1.0) -> bool:
+def slower_host(slow: Typical, fast: Typical, factor: float = SAME_WORK, work: float = 1.0) -> bool:
     """Whether `slow` took more than `factor` times what `work` times `fast` takes, in CPU time.
 
     Where CPU time accounts for the difference, waiting for a CPU does not. The decode thread may

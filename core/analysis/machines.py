@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from core.analysis.ceiling import mbu, specified_bandwidth
+from core.analysis.same_gpu import usual_token
 from core.analysis.stability import contended, contention
 from core.analysis.stats import median
 from core.analysis.summary import ArmSummary, summarise
+from core.analysis.typical import Typical
 from core.analysis.words import cpu_name, gpu_name
 from core.analysis.workload import Workload
 from core.bench.schema import Arm, BenchResult, PublishedFigures
@@ -42,6 +44,8 @@ class Machine:
             and graph, as far as they are known.
         eager_mode: the eager mode that stands for them in the table: the fastest one measured.
         idle_share: of eager-static's token, from its profile.
+        device_uuid: which GPU it was; None for publications and the CPU.
+        usual: what a token usually cost in the modes of `rates`, measured ones only.
         contended: what was seen of others who used the machine meanwhile; "" for nothing, and
             for publications, which do not say.
         wait: how the decode thread waited for a token; None for publications, which do not say.
@@ -61,6 +65,8 @@ class Machine:
     eager_mode: ModeName | None = None
     idle_share: float | None = None
     dispatch_per_kernel_ns: float | None = None
+    device_uuid: str | None = None
+    usual: Mapping[ModeName, Typical] = field(default_factory=dict)
     contended: str = ""
     wait: Wait | None = None
     thread: str = ""
@@ -148,6 +154,8 @@ def _measured(name: str, result: BenchResult) -> Machine:
         eager_mode=eager.mode if eager is not None else None,
         idle_share=idle_share,
         dispatch_per_kernel_ns=static.dispatch_per_kernel_ns if static is not None else None,
+        device_uuid=engine.device_uuid,
+        usual=_usual(result, arms),
         contended=contention(contended(result)),
         wait=engine.wait,
         thread=_thread(result),
@@ -202,11 +210,25 @@ def _published(name: str, figures: PublishedFigures) -> Machine:
 
 
 def _rates(result: BenchResult, summary: ArmSummary | None) -> tuple[float, ...]:
-    arm: Arm | None = result.arm(summary.label) if summary is not None else None
+    arm = _counted_arm(result, summary)
     if arm is None:
         return ()
     walls = [run.tokens.counted(run.tokens.wall_ns) for run in arm.counted]
     return tuple(result.engine.batch * len(run) * 1e9 / sum(run) for run in walls if run)
+
+
+def _usual(result: BenchResult, arms: Sequence[ArmSummary]) -> dict[ModeName, Typical]:
+    found = {}
+    for mode in COMPARED:
+        arm = _counted_arm(result, _arm(arms, mode))
+        usual = usual_token(arm.counted) if arm is not None else None
+        if usual is not None:
+            found[mode] = usual
+    return found
+
+
+def _counted_arm(result: BenchResult, summary: ArmSummary | None) -> Arm | None:
+    return result.arm(summary.label) if summary is not None else None
 
 
 def _arm(arms: Sequence[ArmSummary], mode: ModeName) -> ArmSummary | None:

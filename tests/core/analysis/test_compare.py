@@ -131,6 +131,55 @@ def test_a_faster_machine_is_told_with_its_interval() -> None:
     assert found.ratios["graph"].value == pytest.approx(1.0)
 
 
+def computing(
+    wall_ms: float, cpu_share: float = 1.0, gpu: str | None = "6a0e0c1a", mode: ModeName = "eager-static"
+) -> Machine:
+    """A result whose `mode` computed for `cpu_share` of each token."""
+    made = arm(mode, [wall_ms * (1 + step / 1000) for step in range(5)])
+    runs = tuple(
+        replace_struct(
+            run,
+            tokens=replace_struct(
+                run.tokens, cpu_ns=tuple(round(cpu_share * wall) for wall in run.tokens.wall_ns)
+            ),
+        )
+        for run in made.runs
+    )
+    return machine("m", bench(replace_struct(made, runs=runs), engine=replace_struct(READY, device_uuid=gpu)))
+
+
+SLOW_HOST = (
+    "the same GPU, and eager-static took 42.1 ms of CPU time a token, not 23.0: its host changed speed"
+)
+
+
+def test_one_gpu_whose_host_changed_speed_is_said_to_have_one() -> None:
+    (found,) = differences([computing(23.0), computing(42.0)])
+    assert found.host == SLOW_HOST
+    assert f"; {SLOW_HOST}" in " ".join(compare_text([computing(23.0), computing(42.0)], 200).split())
+    (back,) = differences([computing(42.0), computing(23.0)])
+    assert "took 23.0 ms of CPU time a token, not 42.1" in back.host
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (computing(23.0), computing(42.0, gpu="another")),
+        (computing(23.0, gpu=None), computing(42.0, gpu=None)),
+        # Somebody else had the CPU, or the thread slept.
+        (computing(23.0), computing(42.0, cpu_share=0.55)),
+        # Within what one host does anyway.
+        (computing(23.0), computing(23.8)),
+        # A graph's thread spins while it waits.
+        (computing(4.2, mode="graph"), computing(8.4, mode="graph")),
+        (with_eager(23.0, 23.1, 23.2), with_eager(42.0, 42.1, 42.2)),
+    ],
+)
+def test_nothing_else_is_called_a_host_that_changed_speed(first: Machine, second: Machine) -> None:
+    (found,) = differences([first, second])
+    assert found.host == ""
+
+
 def modes(*arms: Arm) -> Machine:
     return machine("m", bench(*arms))
 
