@@ -8,7 +8,7 @@ sensors (NVML, /proc, psutil) on and off, without a screen.
 
     python benchmarks/observer.py --json FILE [--pairs 32] [--seconds 0.6] [--fps 4,10]
                                   [--hosting process,in-process] [--modes eager-static,graph]
-                                  [--sizes 80x24,120x40] [--device auto] [--no-sensors]
+                                  [--sizes 80x24,120x40] [--device auto] [--no-sensors] [--no-screen]
 
 The parent owns the pseudo-terminal and counts what is written to it; the child decodes.
 """
@@ -159,7 +159,8 @@ def sensed_arms(session: Session, options: dict, ready: EngineReady) -> list[Arm
     arms: list[Arm] = []
     for way in order(options["pairs"]):
         sampler = sensing(ready) if way == "watched" else None
-        decode(session, TURN_S)
+        # To start the sensors is not what a session pays for all the time.
+        decode(session, SETTLE_S)
         began_ns = time.perf_counter_ns()
         decode(session, options["seconds"])
         arms.append(Arm(way, began_ns, time.perf_counter_ns(), 0.0, 0))
@@ -217,7 +218,9 @@ def measure(options: dict, hosting: str, out: Path) -> None:
             raise RuntimeError(ear.failed.reason)
         assert ear.ready is not None
         ready = ear.ready
-        configurations: list[tuple[str, float]] = [("screen", fps) for fps in options["fps"]]
+        configurations: list[tuple[str, float]] = []
+        if options["screen"]:
+            configurations += [("screen", fps) for fps in options["fps"]]
         if options["sensors"] and hosting == "process":
             configurations.append(("sensors", 0))
         rows: list[dict] = []
@@ -282,7 +285,10 @@ def run_on_pty(options: dict, hosting: str, size: str, out: Path) -> list[dict]:
     )
     os.close(slave)
     threading.Thread(target=drain, args=(master,), daemon=True).start()
-    _, errors = child.communicate()
+    try:
+        _, errors = child.communicate()
+    finally:
+        child.terminate()
     if child.returncode:
         raise RuntimeError(f"{hosting} at {size}: {errors.decode(errors='replace')[-2000:]}")
     return json.loads(out.read_text())
@@ -324,6 +330,7 @@ def main() -> None:
     parser.add_argument("--sizes", default="120x40")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--no-sensors", action="store_true")
+    parser.add_argument("--no-screen", action="store_true")
     given = parser.parse_args()
     if given.pairs < 3:
         parser.error(f"--pairs {given.pairs}: an interval needs at least 3")
@@ -334,6 +341,7 @@ def main() -> None:
         "modes": given.modes.split(","),
         "device": given.device,
         "sensors": not given.no_sensors,
+        "screen": not given.no_screen,
     }
     results = []
     for hosting in given.hosting.split(","):

@@ -76,12 +76,13 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def cache_len(self) -> int:
         """Slots of the static cache that a round gets."""
-        return self.max_cache_len or -(-self.round_len // CACHE_STEP) * CACHE_STEP
+        return self.max_cache_len or _slots(self.round_len)
 
     def with_shape(self, batch: int, prompt_tokens: int) -> "Settings":
         """The same for another batch size and prompt length; a cache too short for it grows."""
-        needed = prompt_tokens + self.new_tokens
-        length = None if self.max_cache_len is None else max(self.max_cache_len, needed)
+        needed, length = prompt_tokens + self.new_tokens, self.max_cache_len
+        if length is not None and length < needed:
+            length = _slots(needed)
         return msgspec.structs.replace(self, batch=batch, prompt_tokens=prompt_tokens, max_cache_len=length)
 
     def validate(self) -> None:
@@ -112,6 +113,11 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if self.model and self.model.startswith(SYNTHETIC_PREFIX) and self.model not in SYNTHETIC_MODELS:
             raise SettingsError(f"--model {self.model}: known shapes are {', '.join(SYNTHETIC_MODELS)}")
         parse_device(self.device)
+
+
+def _slots(needed: int) -> int:
+    """The least length of a cache in steps of `CACHE_STEP` that holds `needed`."""
+    return -(-needed // CACHE_STEP) * CACHE_STEP
 
 
 DeviceKind = Literal["auto", "cuda", "cpu"]

@@ -100,6 +100,7 @@ class DecodeLoop:
         self._clock = clock
         self._timer = StepTimer(clock, counters)
         self._prepared: set[ModeName] = set()
+        self._has_compiled = False
         self._mode: Mode = lineup.modes[first_mode]
         self._round: Round | None = None
         self._rounds = 0
@@ -111,7 +112,7 @@ class DecodeLoop:
         """Decode until a `Stop` command arrives."""
         self._enter(self._first_mode)
         while not self._stopped:
-            if self._round is None or self._round.decoded >= self._new_tokens:
+            if self._round is None:
                 self._begin_round()
             self._decode_token()
             if self._profile_is_due():
@@ -213,6 +214,7 @@ class DecodeLoop:
         spec = mode_spec(mode.name)
         stage: Stage = "compiling" if spec.compiles else "capturing" if mode.name == "graph" else "warming up"
         self._say(stage, spec.summary)
+        self._has_compiled |= spec.compiles
         try:
             with self._unpinned():
                 mode.enter()
@@ -238,10 +240,10 @@ class DecodeLoop:
             self._outbox.put(Notice(self._clock(), str(error)))
             self._say("decoding")
             return
-        compiled = any(mode_spec(prepared).compiles for prepared in self._prepared)
         self._release()
-        if compiled:
+        if self._has_compiled:
             forget_compiled()
+            self._has_compiled = False
         self._modes, self._refused = lineup.modes, lineup.refused
         self._round = None
         self._next_profile_ns.clear()
@@ -253,6 +255,8 @@ class DecodeLoop:
         for name in self._prepared:
             self._modes[name].release()
         self._prepared.clear()
+        # A step that was compiled for a mode that then failed is nobody's to release.
+        self._mode.workload.forget_tuned_step()
 
     def _begin_round(self) -> None:
         self._writer.flush()
@@ -269,7 +273,12 @@ class DecodeLoop:
         self._outbox.put(RoundStarted(done, self._rounds, self._mode.name, done - started, prompt_tokens))
         self._writer.begin_round(self._token_id())
 
-    def _finish_round(self, finished: Round) -> None:
+    def _finish_full_round(self) -> None:
+        """Tell of the current round if it has all of its tokens; then there is none."""
+        finished = self._round
+        if finished is None or finished.decoded < self._new_tokens:
+            return
+        self._round = None
         self._writer.flush()
         peak = self._mode.workload.device.peak_memory_bytes()
         if peak is not None and self._verifier is not None:
@@ -289,18 +298,16 @@ class DecodeLoop:
 
     def _decode_token(self) -> None:
         """One ordinary token; the round ends with its last one."""
-        finished = self._step()
+        self._step()
         self._writer.settle(self._token_id())
-        if finished.decoded >= self._new_tokens:
-            self._finish_round(finished)
+        self._finish_full_round()
 
-    def _step(self) -> Round:
+    def _step(self) -> None:
         """One timed step of the current round, given to the writer."""
         assert self._round is not None
         token = self._timer.step(self._mode)
         self._writer.add(token, self._mode.name, self._round.number, self._round.decoded)
         self._round.decoded += 1
-        return self._round
 
     def _token_id(self) -> int | None:
         """The newest token of the first sequence, where its text is wanted: costs a copy."""
@@ -337,14 +344,14 @@ class DecodeLoop:
         self._outbox.put(msgspec.structs.replace(windows[-1], pause_ns=pause_ns))
         pause_until_next = self._profile_every_ns or 0 if windows[-1].accepted else PROFILE_RETRY_NS
         self._next_profile_ns[self._mode.name] = self._clock() + pause_until_next
-        if self._round is not None and self._round.decoded >= self._new_tokens:
-            self._finish_round(self._round)
+        self._finish_full_round()
         self._writer.begin_warm_up()
         self._say("decoding")
 
     def _reserve(self, steps: int) -> None:
         """Begin a new round where fewer than `steps` tokens remain in this one."""
         if self._round is None or self._round.decoded + steps > self._new_tokens:
+            self._finish_full_round()
             self._begin_round()
 
     def _verify(self) -> None:

@@ -15,3 +15,12 @@ def test_a_cache_holds_a_round_and_hardly_more(prompt, new):
 
 def test_a_length_that_was_asked_for_is_taken_as_it_is():
     assert Settings(max_cache_len=767).cache_len == 767
+    assert Settings(max_cache_len=767).with_shape(2, 512).cache_len == 767
+    assert Settings(max_cache_len=2001).with_shape(1, 1024).cache_len == 2001
+
+
+@given(prompt=st.integers(513, 8192))
+def test_a_length_that_is_too_short_for_another_prompt_grows_in_steps(prompt):
+    grown = Settings(max_cache_len=767).with_shape(1, prompt)
+    assert grown.round_len <= grown.cache_len < grown.round_len + CACHE_STEP
+    assert grown.cache_len % CACHE_STEP == 0

@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 
 import pytest
 import torch
@@ -121,7 +122,7 @@ def test_a_graph_owns_every_byte_that_it_touches(device):
     torch.cuda.empty_cache()
     spoiled = [torch.full((1 << 20,), float("nan"), device=device.torch) for _ in range(64)]
     verified = verifier.verify(graph)
-    assert len(spoiled) == 64
+    assert all(bool(one.isnan().all()) for one in spoiled)
     assert verified.agree >= verified.steps - 1
     assert not verified.flagged
 
@@ -149,6 +150,8 @@ def test_a_capture_with_a_frozen_position_is_flagged(lineup, verifier):
     assert verifier.verify(frozen).flagged
 
 
+# Inductor captures an empty graph and multiplies float32 matrices, and torch warns of both.
+@pytest.mark.filterwarnings("default")
 def test_compiled_runs_in_every_thread_that_decodes(device):
     """An engine that is started again within the app gets a thread of its own."""
     found = []
@@ -186,14 +189,18 @@ def test_a_decode_step_never_waits_for_the_device(lineup):
 
 
 @pytest.mark.parametrize("wait", ["spin", "block"])
-def test_waiting_ends_when_the_device_is_done_and_not_before(wait):
+def test_waiting_ends_when_the_device_is_done_and_spins_only_if_asked_to(wait):
     device = choose_device("cuda", wait)
-    torch.cuda._sleep(50_000_000)
+    device.synchronize()
+    torch.cuda._sleep(200_000_000)
     last = torch.cuda.Event()
     last.record()
     assert not last.query()
+    began_ns, began_cpu_ns = time.perf_counter_ns(), time.thread_time_ns()
     device.synchronize()
     assert last.query()
+    computed = (time.thread_time_ns() - began_cpu_ns) / (time.perf_counter_ns() - began_ns)
+    assert computed > 0.5 if wait == "spin" else computed < 0.2
 
 
 def test_measured_bandwidth_is_that_of_memory_not_of_a_cache(device):

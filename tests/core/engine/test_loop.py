@@ -209,6 +209,16 @@ def test_a_round_that_ends_within_a_window_is_finished(run_loop):
     assert next((r.round, r.tokens) for r in ran.of(RoundFinished)) == (1, 10)
 
 
+@pytest.mark.parametrize("taken_after", [1, 2, 5, 6, 7, 9, 10])
+def test_wherever_windows_fall_each_full_round_is_finished_once(run_loop, taken_after):
+    profiler = FakeProfiler(window(False), window(True))
+    ran = run_loop({taken_after: [TakeProfile()]}, stop_at=30, profiler=profiler)
+    decoded = positions(ran.of(TokenBatch))
+    full = [number for number in {number for number, _ in decoded} if (number, 9) in decoded]
+    assert [r.round for r in ran.of(RoundFinished)] == sorted(full)
+    assert {r.tokens for r in ran.of(RoundFinished)} == {10}
+
+
 def test_a_window_within_a_warm_up_is_marked_as_a_window(run_loop):
     profiler = FakeProfiler(window(False), window(True))
     ran = run_loop({1: [TakeProfile()]}, stop_at=4, profiler=profiler)
