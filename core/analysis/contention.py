@@ -151,7 +151,7 @@ def _holder(waited_ns: int, rivals: Rivals | None, usual: Loads | None) -> tuple
 @dataclass(frozen=True, slots=True)
 class Situation:
     """What advice depends on: `ours` neighbours are of our own making, `wait` is how the decode
-    thread waits for the GPU."""
+    thread waits for the GPU, `graphs` whether graph mode can run here."""
 
     mode: ModeName | None
     cpu: CpuSample | None
@@ -160,6 +160,7 @@ class Situation:
     in_process: bool = False
     ours: int = 0
     wait: Wait = "spin"
+    graphs: bool = True
 
 
 def advice(contention: Contention | None, shares: tuple[CauseTotal, ...], now: Situation) -> str:
@@ -215,8 +216,10 @@ def _against_neighbours(now: Situation) -> str:
 
 
 def _fewer_calls(now: Situation) -> str:
-    """Graphs as the other way out, where they are not in use already."""
-    return "" if now.mode in ONE_GRAPH else "; graph mode needs the CPU only once a token"
+    """Graphs as the other way out, where they can run and are not in use already."""
+    if not now.graphs or now.mode in ONE_GRAPH:
+        return ""
+    return "; graph mode needs the CPU only once a token"
 
 
 def _sleep(now: Situation) -> str:

@@ -89,11 +89,13 @@ class Memory:
                 self.engine = event
                 self.refused = {m.name: m.reason for m in event.modes if m.reason is not None}
             case ModeEntered():
+                if event.mode != self.mode:
+                    # Entered anew in another shape, it would cover what marks that.
+                    self.strip.mark(event.t_ns, event.mode)
                 self.mode = event.mode
                 self.modes[event.mode].entered()
                 self.visits.end()
                 self.slow.entered()
-                self.strip.mark(event.t_ns, event.mode)
             case ModeRefused():
                 self.refused[event.mode] = event.reason
                 self.say(event.t_ns, f"{event.mode}: {event.reason}")

@@ -18,7 +18,7 @@ from core.analysis.host_speed import told_by_cpu_time
 from core.analysis.memory import Memory
 from core.analysis.sentence import TOKENLESS, limiting_sentence
 from core.analysis.stats import median
-from core.modes import BASELINE, MODES, ModeSpec
+from core.modes import BASELINE, MODES, REPLAYED, ModeSpec
 from core.snapshot import STRIP_BUCKET_NS, Ceiling, ModeView, Rate, Snapshot, Strip
 
 NOTICE_NS = 8_000_000_000
@@ -99,6 +99,7 @@ def _judged(memory: Memory, snapshot: Snapshot) -> Snapshot:
         in_process=snapshot.in_process,
         ours=memory.neighbours,
         wait=memory.engine.wait if memory.engine is not None else "spin",
+        graphs=REPLAYED not in memory.refused,
     )
     return replace(
         snapshot,

@@ -79,7 +79,7 @@ def _sentence(snapshot: Snapshot, contention: Contention | None) -> str:
     if contention is not None and not snapshot.halted:
         return _contended(snapshot, contention, row.wall_ns)
     if snapshot.engine is not None and snapshot.engine.device == "cpu":
-        rate = f", {snapshot.rate.tok_per_s:.0f} tok/s" if snapshot.rate is not None else ""
+        rate = f", {snapshot.rate.tok_per_s:,.0f} tok/s" if snapshot.rate is not None else ""
         where = "On the CPU, as asked" if snapshot.gpu_info and snapshot.gpu_info.name else "No GPU here"
         return f"{where}: the CPU computes a token in {_ms(row.wall_ns)} ms{rate}; no GPU waits for it."
     for change in snapshot.host_changes:

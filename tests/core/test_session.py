@@ -2,6 +2,7 @@
 
 from collections import deque
 
+import msgspec
 import pytest
 
 from core.commands import SetMode
@@ -229,6 +230,14 @@ def test_another_shape_forgets_the_figures_of_the_old_one(session):
     shown(session, READY, batch("graph", 4))
     snapshot = shown(session, READY)
     assert not any(view.visited for view in snapshot.modes)
+
+
+def test_another_shape_is_marked_and_its_mode_that_is_entered_anew_does_not_cover_the_mark(session):
+    wider = msgspec.structs.replace(READY, t_ns=SECOND, batch=4)
+    told = shown(
+        session, READY, ModeEntered(1, "graph"), batch("graph", 4.0), wider, ModeEntered(SECOND, "graph")
+    )
+    assert [mark.label for mark in told.strip.marks] == ["graph", "batch 4, prompt 512"]
 
 
 def test_text_grows_within_a_round_and_starts_anew_with_the_next(session):

@@ -1,5 +1,8 @@
 """The glyph ladder: chosen from locale and TERM, and nothing above its level gets through."""
 
+import ast
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -39,3 +42,25 @@ def test_a_console_font_can_draw_every_glyph_of_ours(text: str) -> None:
 
 def test_a_utf8_terminal_gets_everything_unchanged() -> None:
     assert GlyphLevel.BRAILLE.text("⣿ ▸ µ") == "⣿ ▸ µ"
+
+
+CHARTS = {"glyphs.py", "digits.py", "cores.py", "strip_cells.py"}
+"""They choose their own characters by level."""
+
+
+def test_whatever_is_written_has_a_stand_in_at_every_level() -> None:
+    sources = [path for path in (Path(__file__).parents[2] / "tui").rglob("*.py") if path.name not in CHARTS]
+    written = {
+        character
+        for path in sources
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        for character in node.value
+        if not character.isascii()
+    }
+    assert "━" in written
+    lowered = {
+        character: [level.text(character) for level in (GlyphLevel.BLOCKS, GlyphLevel.ASCII)]
+        for character in written
+    }
+    assert {character for character, stand_ins in lowered.items() if "?" in stand_ins} == set()

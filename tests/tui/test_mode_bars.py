@@ -67,6 +67,11 @@ def test_modes_not_visited_say_how_and_those_that_cannot_run_say_why() -> None:
     assert "n/a: torch.compile needs a C compiler" in shown
 
 
+def test_the_mode_that_was_just_entered_has_no_token_yet() -> None:
+    entered = replace(scenes.eager_only(), modes=scenes.mode_views((), "graph"))
+    assert any(" ▸ 3 graph " in row and "no token yet" in row for row in rows(entered))
+
+
 def test_the_current_mode_is_marked_by_a_sign() -> None:
     marked = [row for row in rows(scenes.eager_and_graph()) if "▸" in row]
     assert len(marked) == 1

@@ -8,7 +8,7 @@ import pytest
 from core.analysis.contention import Contention, Situation, advice
 from core.events import CpuSample
 from core.modes import MODES, ModeSpec
-from core.snapshot import Cause, Ceiling, Snapshot, StageView
+from core.snapshot import Cause, CauseTotal, Ceiling, Snapshot, StageView
 from tests.tui.support import scenes
 from tui.causes import MARKS, MEANINGS, UNKNOWN_MARK
 from tui.screens.detail import detail_text
@@ -218,6 +218,14 @@ def test_why_says_that_the_host_is_slow_though_nobody_holds_the_thread_back() ->
     shown = " ".join(text(why_text, scenes.slow_host()).split())
     assert "the host is slow: CPU time 45.7 ms/token, 22.5 at best; it waits for nobody" in shown
     assert "nobody holds" not in shown
+
+
+def test_a_cause_that_was_never_the_largest_says_so() -> None:
+    shares = (CauseTotal("neighbour", 900_000_000, 1), CauseTotal("more cpu", 9_000_000, 0))
+    shown = text(why_text, replace(scenes.contended(), slow_shares=shares))
+    assert "main cause of 1 token\n" in shown
+    assert "no token's main cause" in shown
+    assert "of 0 tokens" not in shown
 
 
 def test_why_states_the_threshold_and_how_it_is_made() -> None:

@@ -36,7 +36,7 @@ REPLAY_KEYS = (
     (".", "pause at the end of the next token"),
     (">", "go to where the mode changes next"),
     ("!", "go to the next slow token"),
-    ("← →", "go 5 s back or ahead"),
+    ("arrows", "left and right: go 5 s back or ahead"),
     *_PAGES,
     ("q", "quit (ctrl+c too)"),
 )

@@ -78,9 +78,16 @@ def share_rows(shares: tuple[CauseTotal, ...], width: int) -> list[Line]:
         line.add(units.share(part), TEXT).add(f"  {units.ms(share.ns):>6} ms  ", TEXT)
         filled = round(part * _BAR_CELLS)
         line.add("█" * filled, HOST).add("░" * (_BAR_CELLS - filled), DIM)
-        tokens = f"  main cause of {units.count(share.tokens)} token{'s' * (share.tokens != 1)}"
+        tokens = f"  {_led(share.tokens)}"
         lines.append(line.add(units.shorten(tokens, max(0, width - line.cells)), DIM))
     return lines
+
+
+def _led(tokens: int) -> str:
+    """Of how many tokens a cause was the largest."""
+    if not tokens:
+        return "no token's main cause"
+    return f"main cause of {units.count(tokens)} token{'s' * (tokens != 1)}"
 
 
 def when_words(slow: SlowView, snap: Snapshot) -> str:

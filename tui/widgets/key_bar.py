@@ -2,6 +2,7 @@
 
 from core.modes import REPLAYED
 from core.snapshot import Playback, Snapshot
+from tui.glyphs import GlyphLevel
 from tui.line import Line
 from tui.palette import DIM, KEY
 from tui.widgets.panel import Panel
@@ -17,15 +18,15 @@ class KeyBar(Panel):
         ending = _keys([("?", "help"), ("q", "quit")])
         line = Line().add(" ")
         room = width + len(_APART) - ending.cells
-        for key, meaning in _wishes(snap):
+        for key, meaning in _wishes(snap, self.level):
             if line.cells + len(key) + len(meaning) + 1 + len(_APART) <= room:
                 line.extend(_keys([(key, meaning)]))
         return [line.extend(ending)]
 
 
-def _wishes(snap: Snapshot) -> list[tuple[str, str]]:
+def _wishes(snap: Snapshot, level: GlyphLevel) -> list[tuple[str, str]]:
     if snap.playback is not None:
-        return _replay_wishes(snap.playback)
+        return _replay_wishes(snap.playback, level)
     if snap.failed is not None:
         ours = [("N", "end a neighbour")] if snap.neighbours else []
         return [("R", "restart the engine"), *ours, ("d", "detail"), ("e", "explain")]
@@ -51,13 +52,15 @@ def _wishes(snap: Snapshot) -> list[tuple[str, str]]:
     ]
 
 
-def _replay_wishes(playback: Playback) -> list[tuple[str, str]]:
+def _replay_wishes(playback: Playback, level: GlyphLevel) -> list[tuple[str, str]]:
+    # In ASCII an arrow looks like the key that goes to the next mode.
+    arrows = "arrows" if level is GlyphLevel.ASCII else "← →"
     return [
         ("space", "pause" if playback.playing else "play"),
         (".", "token"),
         (">", "mode"),
         ("!", "slow"),
-        ("← →", "5 s"),
+        (arrows, "5 s"),
         ("+ -", "speed"),
         ("w", "why"),
         ("e", "explain"),

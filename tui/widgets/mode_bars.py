@@ -165,6 +165,8 @@ def _share(row: ModeView) -> str:
 def _invitation(row: ModeView, *, live: bool) -> str:
     if row.reason is not None:
         return units.na(row.reason)
+    if row.current:
+        return f"no token yet: {row.summary}"
     if not live:
         return f"not visited yet: {row.summary}"
     keys = f"press {row.key}" + (" or space" if row.name in (BASELINE, REPLAYED) else "")

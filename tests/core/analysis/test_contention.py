@@ -143,9 +143,9 @@ def test_who_is_always_busy_elsewhere_is_not_blamed_for_a_new_wait() -> None:
     assert found.pressure == "neighbour"
 
 
-def test_waiting_a_tenth_of_the_time_is_noise_and_old_tokens_do_not_count() -> None:
-    assert now(tokens(2.0), rivals(0, 1)) is None
-    assert now(tokens(2.1), rivals(0, 1)) is not None
+def test_waiting_a_twentieth_of_the_time_is_noise_and_old_tokens_do_not_count() -> None:
+    assert now(tokens(1.0), rivals(0, 1)) is None
+    assert now(tokens(1.1), rivals(0, 1)) is not None
     calm = tokens(0.0, count=RECENT_NS // (20 * MS))
     before = tokens(20.0, until_ns=NOW - RECENT_NS)
     assert now([*calm, *before], rivals(0, 1)) is None
@@ -209,7 +209,7 @@ def test_throttling_comes_first_and_never_exceeds_the_time() -> None:
     waiting = tokens(8.0)
     assert now(waiting, cgroup=held(100)) == Contention("quota", "CPU quota: stopped 40 % of the time")
     assert now(waiting, cgroup=held(600)) == Contention("quota", "CPU quota: stopped 100 % of the time")
-    found = now(waiting, cgroup=held(25))
+    found = now(waiting, cgroup=held(12))
     assert found is not None
     assert found.pressure == "cpu wait"
 
@@ -229,6 +229,13 @@ def replace_cpu(**changes: float) -> CpuSample:
 
 
 # --- advice --------------------------------------------------------------------------------
+
+
+def test_a_mode_that_cannot_run_here_is_no_advice() -> None:
+    shares = (CauseTotal("more cpu", 90 * MS, ADVISED_SLOW),)
+    assert "graph mode needs the CPU only once" in advice(None, shares, PLAIN)
+    assert "graph" not in advice(None, shares, replace(PLAIN, graphs=False))
+
 
 PLAIN = Situation("eager-static", CPU, None, HOST)
 
