@@ -4,9 +4,14 @@ from collections.abc import Iterator
 from statistics import fmean
 
 from core.analysis.card import CardLine, at_least, at_most, counted_runs, seen, unknown, why_unseen, worst
-from core.analysis.stats import quantile
-from core.analysis.words import cpu_name, ms, percent
+from core.analysis.cpu_work import SAME_WORK
+from core.analysis.host_speed import told_by_cpu_time
+from core.analysis.same_gpu import usual_token
+from core.analysis.shares import SUBMITS_ALWAYS_SHARE
+from core.analysis.stats import MIN_RUNS, quantile
+from core.analysis.words import cpu_name, ms, percent, times
 from core.bench.schema import BenchResult
+from core.modes import BASELINE
 
 USABLE_CORES = (4.0, 2.0)
 STEAL_PCT = (1.0, 5.0)
@@ -14,6 +19,7 @@ WAITING_SHARES = (0.05, 0.25)
 PRESSURE_SHARES = (0.10, 0.40)
 OTHERS_SHARES = (0.25, 0.60)
 THROTTLED_SHARE = 0.01
+SPEED_RATIOS = (SAME_WORK, 2.0)
 
 P99_TOKENS = 1_000
 """Ten of them lie beyond a 99th percentile; of a hundred it would be the single worst one."""
@@ -28,6 +34,7 @@ def host_lines(result: BenchResult) -> Iterator[CardLine]:
     yield _cores(result)
     yield _quota(result)
     yield _waiting(result)
+    yield _steady(result)
     yield _others(result)
     yield _steal(result)
     yield _pressure(result)
@@ -105,6 +112,28 @@ def _waiting(result: BenchResult) -> CardLine:
         f"p99 {ms(quantile(delays, 0.99))} ms a token; p99 of its share {percent(min(p99, 1.0))}",
         at_most(p99, *WAITING_SHARES),
         "good up to 5 %, fair up to 25 %: the decode thread was ready and had no core",
+    )
+
+
+def _steady(result: BenchResult) -> CardLine:
+    name = "steady host"
+    if not told_by_cpu_time(result.engine):
+        return unknown(name, "the CPU computes")
+    usuals = [usual_token([run]) for arm in result.arms if arm.mode == BASELINE for run in arm.counted]
+    costs_ns = [
+        usual.cpu_ns
+        for usual in usuals
+        if usual is not None and usual.cpu_ns and usual.dispatch_ns >= SUBMITS_ALWAYS_SHARE * usual.wall_ns
+    ]
+    if len(costs_ns) < MIN_RUNS:
+        return unknown(name, f"needs {MIN_RUNS} runs of {BASELINE} in which the host submits all the time")
+    least, most = min(costs_ns), max(costs_ns)
+    return CardLine(
+        name,
+        f"{ms(least)} to {ms(most)} ms of CPU time for the same token, by run ({times(most / least)})",
+        at_most(most / least, *SPEED_RATIOS),
+        "good up to 1.25x, fair up to 2x: waiting is not in it; a neighbour on the core's other hardware "
+        "thread does this and shows in no counter",
     )
 
 

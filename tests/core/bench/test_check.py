@@ -78,6 +78,15 @@ def waiting(share: float) -> BenchResult:
     return msgspec.structs.replace(made, arms=(arm("eager-static", runs=runs), arm("graph")))
 
 
+def computing(*cpus_ms: float) -> BenchResult:
+    """A machine on which the token of each run took this CPU time, and some waiting."""
+    runs = tuple(
+        run(turn, replace_struct(columns([cpu + 0.5] * 40), cpu_ns=(round(cpu * MS),) * 40))
+        for turn, cpu in enumerate([cpus_ms[0], *cpus_ms])
+    )
+    return bench(arm("eager-static", runs=runs), arm("graph"), probe=PROBE)
+
+
 GRADES: list[tuple[str, BenchResult, str]] = [
     ("memory bandwidth", copying(0.89), "good"),
     ("memory bandwidth", copying(0.80), "warn"),
@@ -110,6 +119,9 @@ GRADES: list[tuple[str, BenchResult, str]] = [
     ("waiting for a CPU", waiting(0.01), "good"),
     ("waiting for a CPU", waiting(0.15), "warn"),
     ("waiting for a CPU", waiting(0.40), "bad"),
+    ("steady host", computing(23.0, 28.0, 23.5), "good"),
+    ("steady host", computing(23.2, 40.3, 25.0, 23.9), "warn"),
+    ("steady host", computing(20.0, 21.0, 94.0), "bad"),
     ("load by others", machine(), "good"),
     ("load by others", seen(others_cores=8.0), "warn"),
     ("load by others", seen(others_cores=14.0), "bad"),
@@ -156,6 +168,9 @@ def test_warnings_are_counted() -> None:
         (machine(Conditions(missing={"steal_pct": "gVisor keeps no CPU times"})), "stolen time", "gVisor"),
         (machine(Conditions(missing={"pressure": "no PSI here"})), "CPU pressure", "no PSI here"),
         (bench(), "waiting for a CPU", "no counted token"),
+        (computing(23.0, 40.0), "steady host", "needs 3 runs of eager-static"),
+        (machine(), "steady host", "needs 3 runs of eager-static"),
+        (machine(engine=replace_struct(READY, device="cpu")), "steady host", "the CPU computes"),
         (bench(arm("eager-static", windows=())), "dispatch per kernel", "no profile window was taken"),
         (bench(arm("graph")), "eager decode", "not measured"),
     ],
