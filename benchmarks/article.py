@@ -29,6 +29,7 @@ from core.bench.runner import Bench, BenchOutcome, Progress
 from core.bench.schema import Arm, BenchResult
 from core.bench.store import BENCH, ResultError, read, write
 from core.events import ProfileWindow, SensorEvent
+from core.files import FileError
 from core.link import EngineProcess
 from core.modes import BASELINE, ModeName
 from core.sensors.sampler import Sampler
@@ -190,7 +191,7 @@ def main() -> int:
             outcome = measure(Settings(model=options.model), options.runs)
             if outcome.result is not None and options.json is not None:
                 write(options.json, BENCH, outcome.result)
-    except ResultError as error:
+    except FileError as error:
         print(error, file=sys.stderr)
         return 2
     if outcome.result is not None:

@@ -7,20 +7,21 @@ Parquet. Both are written as the recording is read, in bounded memory.
 import csv
 import importlib
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
+from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 from core.events import EngineReady, TokenBatch
+from core.files import FileError, whole_file
 from core.recording import Ending, RecordingReader
 
 ROWS_PER_GROUP = 65_536
 """Rows of one Parquet row group: a few MB in memory."""
 
 
-class ExportError(ValueError):
+class ExportError(FileError):
     """The table cannot be written; the message says why and what would help."""
 
 
@@ -106,7 +107,7 @@ def export_csv(recording: Path, out: TextIO) -> ExportSummary:
         RecordingError: the recording cannot be read.
         OSError: `out` cannot be written.
     """
-    with RecordingReader(recording) as reader:
+    with RecordingReader(recording, pipe=True) as reader:
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(TokenRow._fields)
         rows = 0
@@ -116,35 +117,42 @@ def export_csv(recording: Path, out: TextIO) -> ExportSummary:
         return ExportSummary(rows, reader.ending)
 
 
+def export_csv_file(recording: Path, path: Path) -> ExportSummary:
+    """`export_csv` into a new file at `path`, which must not exist; nothing is left there if it fails.
+
+    Raises:
+        FileError: `path` cannot be written.
+        RecordingError: the recording cannot be read.
+    """
+    with whole_file(path, new=True) as out, TextIOWrapper(out, encoding="utf-8", newline="") as text:
+        return export_csv(recording, text)
+
+
 def export_parquet(recording: Path, path: Path) -> ExportSummary:
     """Write the tokens of `recording` to a new Parquet file at `path`, which must not exist;
     nothing is left there if it fails.
 
     Raises:
-        ExportError: pyarrow is not installed, or `path` cannot be written.
+        ExportError: pyarrow is not installed.
+        FileError: `path` cannot be written.
         RecordingError: the recording cannot be read.
     """
     pyarrow, parquet = _load_pyarrow()
     schema = pyarrow.schema(
         [(name, pyarrow.string() if name in _TEXT else pyarrow.int64()) for name in TokenRow._fields]
     )
-    try:
-        out = path.open("xb")
-    except OSError as error:
-        raise ExportError(f"{path}: cannot be written: {error.strerror}") from error
-    try:
-        with out, RecordingReader(recording) as reader, parquet.ParquetWriter(out, schema) as writer:
-            rows = 0
-            for group in _groups(token_rows(reader)):
-                columns = zip(*group, strict=True)
-                arrays = [pyarrow.array(c, field.type) for c, field in zip(columns, schema, strict=True)]
-                writer.write_table(pyarrow.Table.from_arrays(arrays, schema=schema))
-                rows += len(group)
-            return ExportSummary(rows, reader.ending)
-    except BaseException:
-        with suppress(OSError):
-            path.unlink()
-        raise
+    with (
+        RecordingReader(recording, pipe=True) as reader,
+        whole_file(path, new=True) as out,
+        parquet.ParquetWriter(out, schema) as writer,
+    ):
+        rows = 0
+        for group in _groups(token_rows(reader)):
+            columns = zip(*group, strict=True)
+            arrays = [pyarrow.array(c, field.type) for c, field in zip(columns, schema, strict=True)]
+            writer.write_table(pyarrow.Table.from_arrays(arrays, schema=schema))
+            rows += len(group)
+        return ExportSummary(rows, reader.ending)
 
 
 def _groups(rows: Iterator[TokenRow]) -> Iterator[list[TokenRow]]:

@@ -7,3 +7,8 @@ def clean(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else " " if c.isspace() else "?" for c in text)
+
+
+def clean_lines(text: str) -> str:
+    """`text` of several lines, each of them clean."""
+    return "\n".join(map(clean, text.split("\n")))

@@ -11,8 +11,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
 
+from tui.clean import clean
 from tui.exit_codes import ExitCode
 from tui.verbs.base import PROGRAM, UsageError
+from tui.verbs.output import say
 
 VERBS = ("live", "bench", "check", "compare", "replay", "report", "export", "serve", "doctor")
 """The modules of `tui.verbs` by name, in the order in which help lists them."""
@@ -31,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         parsed = parse(arguments)
         code: int = parsed.run(parsed)
     except UsageError as error:
-        print(f"{PROGRAM}: {error}", file=sys.stderr)
+        say(clean(str(error)))
         return ExitCode.USAGE
     return code
 

@@ -1,23 +1,24 @@
-"""The comparison's plot as an SVG file, drawn by matplotlib (the extra ``report``)."""
+"""The comparison's plot as SVG, drawn by matplotlib (the extra ``report``)."""
 
 import importlib
 from collections.abc import Sequence
-from pathlib import Path
+from io import BytesIO
 from typing import Any
 
 from core.analysis.compare_text import CONTENDED, ceiling_slope
 from core.analysis.machines import Machine
 from core.bench.store import ResultError
+from core.recording.format import printable
 
 EAGER, GRAPH, CEILING = "#0072b2", "#d55e00", "#7f7f7f"
 """Of the palette of Okabe and Ito, which stays apart for every kind of colour vision."""
 
 
-def write_svg(machines: Sequence[Machine], path: Path) -> None:
-    """Decode rate over specified bandwidth, one labelled point per machine and kind of decode.
+def svg(machines: Sequence[Machine]) -> bytes:
+    """The plot: decode rate over specified bandwidth, one labelled point per machine and kind of decode.
 
     Raises:
-        ResultError: matplotlib is not installed, or the file cannot be written.
+        ResultError: matplotlib is not installed.
     """
     try:
         # By name: an extra that most installations do not have, and slow to load.
@@ -29,10 +30,9 @@ def write_svg(machines: Sequence[Machine], path: Path) -> None:
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "idlegap"}):
         figure = figure_module.Figure(figsize=(7.5, 4.8), layout="constrained")
         _draw(figure.subplots(), machines)
-        try:
-            figure.savefig(path, format="svg", metadata={"Date": None})
-        except OSError as error:
-            raise ResultError(f"{path}: cannot be written: {error.strerror}") from error
+        drawn = BytesIO()
+        figure.savefig(drawn, format="svg", metadata={"Date": None})
+    return drawn.getvalue()
 
 
 def _draw(axes: Any, machines: Sequence[Machine]) -> None:
@@ -47,7 +47,15 @@ def _draw(axes: Any, machines: Sequence[Machine]) -> None:
         ):
             if speed is not None:
                 axes.plot([x], [speed], marker, color=colour)
-                axes.annotate(text, (x, speed), xytext=(6, 4), textcoords="offset points", fontsize=8)
+                # What stands in a file is a name, and neither a formula nor a control character.
+                axes.annotate(
+                    printable(text),
+                    (x, speed),
+                    xytext=(6, 4),
+                    textcoords="offset points",
+                    fontsize=8,
+                    parse_math=False,
+                )
     slope = ceiling_slope(machines)
     top = max((rate for m in drawn for rate in (m.eager_rate, m.graph_rate) if rate is not None), default=1.0)
     widest = max(((m.spec_bytes_per_s or 0) / 1e9 for m in drawn), default=1.0)

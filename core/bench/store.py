@@ -5,6 +5,7 @@ against accidents, not against forgery. Published figures are typed in by hand a
 """
 
 import hashlib
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -13,6 +14,7 @@ import msgspec
 
 from core.bench.check import CheckResult
 from core.bench.schema import BenchResult, PublishedFigures
+from core.files import FileError, open_input, whole_file
 
 SCHEMA_VERSION = 1
 """Raised whenever a reader of the version before could not read a new file."""
@@ -21,13 +23,17 @@ BENCH = "idlegap-bench"
 CHECK = "idlegap-check"
 PUBLISHED = "idlegap-published"
 
+MOST_BYTES = 512_000_000
+"""A token takes some 40 bytes, so this is a bench of twelve million; reading it takes several times as
+much memory, and what is larger was most likely never a result."""
+
 Result = BenchResult | CheckResult | PublishedFigures
 """Whatever can be compared."""
 
 T = TypeVar("T")
 
 
-class ResultError(ValueError):
+class ResultError(FileError):
     """A file that cannot be used as a result; the message is one line and names the file."""
 
 
@@ -57,22 +63,18 @@ def write(path: Path, kind: str, result: msgspec.Struct) -> None:
     """Write `result` to `path`, whole or not at all.
 
     Raises:
-        ResultError: the file cannot be written.
+        FileError: the file cannot be written.
     """
-    partial = path.with_name(f"{path.name}.partial")
-    try:
-        partial.write_bytes(encode(kind, result))
-        partial.replace(path)
-    except OSError as error:
-        raise ResultError(f"{path}: cannot be written: {error.strerror}") from error
+    with whole_file(path) as out:
+        out.write(encode(kind, result))
 
 
 def read(path: Path) -> BenchResult | PublishedFigures:
     """The benchmark in `path`, be it a bench's, a check's or a publication's.
 
     Raises:
-        ResultError: the file is missing, empty, cut short, edited, from a newer version or
-            no result at all.
+        ResultError: the file is missing, empty, too large, cut short, edited, from a newer version
+            or no result at all.
     """
     return benchmark(read_whole(path))
 
@@ -84,7 +86,10 @@ def read_whole(path: Path) -> Result:
         ResultError: see `read`.
     """
     try:
-        data = path.read_bytes()
+        with open_input(path) as file:
+            if os.fstat(file.fileno()).st_size > MOST_BYTES:
+                raise ResultError(f"{path}: larger than {MOST_BYTES // 10**6} MB, which no result is")
+            data = file.read()
     except OSError as error:
         raise ResultError(f"{path}: cannot be read: {error.strerror}") from error
     return _decode(data, str(path))
@@ -155,6 +160,8 @@ def _parse(data: bytes, kind: type[T], name: str) -> T:
         raise ResultError(f"{name}: {what}") from error
     except UnicodeDecodeError as error:
         raise ResultError(f"{name}: not JSON: not UTF-8 text") from error
+    except RecursionError as error:
+        raise ResultError(f"{name}: not a result of idlegap: nested too deeply") from error
 
 
 def _verify(envelope: Envelope, name: str) -> None:

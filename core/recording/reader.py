@@ -9,6 +9,7 @@ from typing import Literal, Self
 import msgspec
 
 from core.events import AnyEvent
+from core.files import open_input
 from core.recording.checks import implausible
 from core.recording.format import (
     DECODE_ERRORS,
@@ -52,18 +53,19 @@ class Ending:
 
 class RecordingReader:
     """An open recording. Iterate once for its events, in the order in which they were written;
-    `ending` is known afterwards. Memory is bounded whatever the file holds.
+    `ending` is known afterwards. Memory is bounded whatever the file holds. With `pipe` it may
+    come through one: who reads a recording twice needs a file.
 
     Raises (when opened and while iterating):
         RecordingError: the file cannot be read, is none of ours, or is damaged; with its line.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, pipe: bool = False) -> None:
         self.path = path
         self._ending: Ending | None = None
         self._events = 0
         try:
-            self._file = path.open("rb")
+            self._file = open_input(path, pipe=pipe)
         except OSError as error:
             raise RecordingError(path, f"cannot be opened: {error.strerror}") from error
         self._numbers = Lines(self._file, path)

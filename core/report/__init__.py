@@ -8,26 +8,22 @@ from pathlib import Path
 
 from core.report.gather import gather
 
-__all__ = ["ReportError", "write_report"]
+__all__ = ["ReportError", "report_page"]
 
 
 class ReportError(ValueError):
-    """The report cannot be written; the message says why and what would help."""
+    """The report cannot be made; the message says why and what would help."""
 
 
-def write_report(recording: Path, path: Path) -> None:
-    """Write the report on `recording` as HTML to `path`; an older one there is replaced.
+def report_page(recording: Path) -> bytes:
+    """The report on `recording` as HTML in UTF-8.
 
     Raises:
         RecordingError: the recording cannot be read.
-        ReportError: the extra is not installed, or `path` cannot be written.
+        ReportError: the extra is not installed.
     """
     try:
         from core.report.page import render
     except ImportError as error:
         raise ReportError(f"a report needs {error.name}: pip install 'idlegap[report]'") from error
-    page = render(gather(recording))
-    try:
-        path.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise ReportError(f"{path}: cannot be written: {error.strerror}") from error
+    return render(gather(recording)).encode()

@@ -1,6 +1,7 @@
 """Exports: every token is one row, in either format, with the same values."""
 
 import csv
+import os
 import subprocess
 import sys
 from io import StringIO
@@ -10,7 +11,8 @@ import msgspec
 import pytest
 
 from core.events import Token, TokenBatch
-from core.export import ROWS_PER_GROUP, ExportError, TokenRow, export_csv, export_parquet
+from core.export import ROWS_PER_GROUP, TokenRow, export_csv, export_csv_file, export_parquet
+from core.files import FileError
 from core.recording import RecordingError
 from tests.core.recording.stories import MS, READY, REAL, START_NS, record, story
 
@@ -144,9 +146,29 @@ def test_a_failed_export_leaves_nothing_and_an_old_file_alone(tmp_path: Path) ->
         export_parquet(bad, out)
     assert not out.exists()
     out.write_text("precious")
-    with pytest.raises(ExportError, match="cannot be written: File exists"):
-        export_parquet(REAL, out)
+    for export in (export_parquet, export_csv_file):
+        with pytest.raises(FileError, match=r"run\.parquet: cannot be written: it exists already"):
+            export(REAL, out)
     assert out.read_text() == "precious"
+    assert {path.name for path in tmp_path.iterdir()} == {"bad.jsonl", "run.jsonl", "run.parquet"}
+
+
+def test_a_recording_may_come_through_a_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cp", str(REAL), str(pipe)]) as writer:
+        # `cp` opens it for writing first, so that reading does not find it without a writer.
+        held = os.open(pipe, os.O_RDONLY)
+        rows = read_csv(pipe)
+        os.close(held)
+    assert writer.returncode == 0
+    assert len(rows) == 3749
+
+
+def test_a_pipe_that_nobody_writes_into_is_empty_and_no_endless_wait(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(RecordingError, match="pipe: the file is empty"):
+        read_csv(tmp_path / "pipe")
 
 
 def test_without_pyarrow_the_message_says_what_to_install(tmp_path: Path) -> None:

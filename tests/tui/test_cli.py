@@ -50,6 +50,8 @@ def test_what_is_passed_on() -> None:
     assert options.record == RecordOptions(Path("run.jsonl.gz"), 1_500_000_000)
     assert options.metrics == ("::1", 9464)
     assert options.neighbour_core == core
+    # A recording that a key starts has a limit too.
+    assert live_options(["--record-max", "5M"]).record == RecordOptions(None, 5_000_000)
 
 
 def test_every_setting_has_an_option() -> None:
@@ -99,11 +101,16 @@ def test_every_setting_has_an_option() -> None:
         ("--metrics 70000", ["--metrics 70000", "65535"]),
         ("--metrics :9464", ["--metrics :9464", "0.0.0.0"]),
         ("--record-max little", ["--record-max little", "500M"]),
+        ("--record=", ["--record ''", "names no file"]),
+        ("--record -", ["--record -", "names no file"]),
+        ("--model=", ["--model ''", "names no model"]),
         ("--record-max 100K", ["--record-max 100K", "262,144"]),
         ("--neighbour-core 99999", ["--neighbour-core 99999", "may use"]),
         ("bench --metrics 70000", ["--metrics 70000", "65535"]),
         ("bench --record-max little", ["--record-max little", "500M"]),
         ("check --record-max 100K", ["--record-max 100K", "262,144"]),
+        ("bench --record-max 1G", ["--record-max 1G", "without --record FILE"]),
+        ("check --record-max 5M", ["--record-max 5M", "without --record FILE"]),
         ("check --metrics 9464", ["--metrics"]),
         ("--colour", ["--colour", "(see idlegap live --help)"]),
         ("live --colour red", ["--colour red", "(see idlegap live --help)"]),

@@ -3,6 +3,7 @@
 import csv
 import gzip
 import io
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -65,19 +66,25 @@ def cut(tmp_path: Path) -> Path:
         (f"replay {REAL} --speed fast", ["--speed", "fast"]),
         (f"replay {REAL}", ["not a terminal", f"; idlegap report {REAL} works without one"]),
         ("replay demo", ["not a terminal", "; idlegap report demo works without one"]),
-        ("replay /dev/null", ["/dev/null: the file is empty"]),
+        ("replay /dev/null", ["/dev/null: cannot be opened: not a regular file: copy it into one first"]),
         ("replay demo --bogus", ["--bogus", "(see idlegap replay --help)"]),
         ("replay", ["FILE|demo"]),
         ("report absent.jsonl", ["absent.jsonl", "No such file"]),
         (f"report {REAL} -o /absent/report.html", ["/absent/report.html", "cannot be written"]),
-        (f"report {REAL} -o {REAL}", ["the recording itself"]),
+        (f"report {REAL} -o {REAL}", [f"-o {REAL}: that is the recording itself"]),
+        (f"report {REAL} -o docs", ["-o docs: cannot be written: it is a folder"]),
+        (f"report {REAL} -o {'x' * 300}", ["File name too long"]),
+        (f"report {REAL} --output=", ["-o '': names no file"]),
         (f"export {REAL}", ["--csv", "--parquet"]),
         (f"export {REAL} --csv --parquet", ["--csv", "--parquet"]),
         ("export absent.jsonl --csv", ["absent.jsonl"]),
         (f"export {REAL} --csv -o /absent/tokens.csv", ["/absent/tokens.csv", "cannot be written"]),
-        (f"export {REAL} --csv -o README.md", ["README.md", "File exists"]),
+        (f"export {REAL} --csv -o README.md", ["-o README.md: cannot be written: it exists already"]),
+        (f"export {REAL} --csv -o docs", ["-o docs: cannot be written: it is a folder"]),
+        (f"export {REAL} --csv -o {'x' * 300}", ["File name too long"]),
+        (f"export {REAL} --csv --output=", ["-o '': names no file"]),
         (f"export {REAL} --parquet", ["--parquet", "-o FILE"]),
-        (f"export {REAL} --parquet -o README.md", ["README.md", "File exists"]),
+        (f"export {REAL} --parquet -o README.md", ["-o README.md: cannot be written: it exists already"]),
     ],
 )
 def test_what_cannot_work_is_one_clear_line(
@@ -91,6 +98,22 @@ def test_what_cannot_work_is_one_clear_line(
     assert err.count("\n") == 1
     for name in named:
         assert name in err
+
+
+def test_a_recording_without_a_name_is_one_clear_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["replay", ""]) == ExitCode.USAGE
+    assert capsys.readouterr().err == "idlegap: FILE '': names no recording\n"
+
+
+@pytest.mark.parametrize("verb", ["replay", "report", "serve"])
+def test_a_pipe_is_refused_where_it_would_be_read_twice(
+    verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    assert cli.main([verb, "pipe"]) == ExitCode.USAGE
+    why = "idlegap: pipe: cannot be opened: not a regular file: copy it into one first\n"
+    assert capsys.readouterr() == ("", why)
 
 
 def test_control_characters_of_a_file_name_do_not_reach_the_terminal(
@@ -166,8 +189,48 @@ def test_a_report_is_written_and_an_older_one_replaced(tmp_path: Path) -> None:
     done = run("report", str(REAL), "-o", str(page), check_heavy=True)
     assert done.returncode == 0
     assert done.stdout == ""
-    assert done.stderr.splitlines() == [f"idlegap: wrote {page}", "[]"]
+    assert done.stderr.splitlines() == [f"idlegap: written to {page}", "[]"]
     assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_a_report_on_stdout_is_alone_there_and_not_for_a_terminal() -> None:
+    done = run("report", str(REAL), "-o", "-")
+    assert done.stdout.startswith("<!DOCTYPE html>")
+    assert (done.returncode, done.stderr) == (0, "")
+    program = PtyProgram([sys.executable, "-m", "tui", "report", str(REAL), "-o", "-"])
+    try:
+        assert program.wait() == ExitCode.USAGE
+        assert program.stderr == "idlegap: -o -: a page is not for a terminal: name a file, or pipe it on\n"
+    finally:
+        program.close()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"report {REAL} -o FILE",
+        f"export {REAL} --csv -o FILE",
+        f"export {REAL} --parquet -o FILE",
+        "compare docs/examples/article-rtx-3070.json --svg FILE",
+    ],
+)
+def test_a_disk_that_gets_full_leaves_the_older_file_and_is_told(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    if "export" not in line:
+        path.write_text("older")
+    arguments = line.replace("FILE", str(path)).split()
+    code = (
+        "import resource, sys, matplotlib.font_manager, pyarrow.parquet\n"
+        "from tui.cli import main\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))\n"
+        f"sys.exit(main({arguments!r}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=100)
+    assert done.returncode == ExitCode.USAGE
+    assert done.stderr == f"idlegap: {path}: cannot be written: File too large\n"
+    assert [(found.name, found.read_text()) for found in tmp_path.iterdir()] == [("out", "older")] * (
+        "export" not in line
+    )
 
 
 def test_csv_goes_to_stdout_and_everything_else_to_stderr() -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from tui.exit_codes import ExitCode
 from tui.verbs.base import UsageError
 from tui.verbs.metrics_option import Address, add_metrics, metrics_from
-from tui.verbs.output import add_json, deliver, target_file, text_width
-from tui.verbs.recording_option import RecordOptions, add_record, record_from
+from tui.verbs.output import add_json, deliver, text_width
+from tui.verbs.recording_option import RecordOptions, add_record, json_target, record_from
 from tui.verbs.workload import add_workload, settings_from
 
 if TYPE_CHECKING:
@@ -54,11 +54,12 @@ def options_from(arguments: argparse.Namespace) -> BenchOptions:
     runs = DEFAULT_RUNS if arguments.runs is None else arguments.runs
     if runs < 1:
         raise UsageError(f"--runs {runs}: must be at least 1")
+    record = record_from(arguments)
     return BenchOptions(
         settings_from(arguments),
         runs,
-        target_file("--json", arguments.json),
-        record_from(arguments),
+        json_target(arguments, record),
+        record,
         metrics_from(arguments),
     )
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from tui.exit_codes import ExitCode
 from tui.verbs.base import UsageError
-from tui.verbs.output import add_json, deliver, target_file
-from tui.verbs.recording_option import RecordOptions, add_record, record_from
+from tui.verbs.output import add_json, deliver
+from tui.verbs.recording_option import RecordOptions, add_record, json_target, record_from
 from tui.verbs.workload import add_machine, settings_from
 
 if TYPE_CHECKING:
@@ -59,7 +59,8 @@ def options_from(arguments: argparse.Namespace) -> CheckOptions:
     if not (seconds > 0 and math.isfinite(seconds)):
         raise UsageError(f"--seconds {seconds:g}: must be above 0")
     settings = msgspec.structs.replace(settings_from(arguments), new_tokens=CHECK_NEW_TOKENS)
-    return CheckOptions(settings, seconds, target_file("--json", arguments.json), record_from(arguments))
+    record = record_from(arguments)
+    return CheckOptions(settings, seconds, json_target(arguments, record), record)
 
 
 def run(arguments: argparse.Namespace) -> int:

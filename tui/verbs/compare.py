@@ -1,15 +1,16 @@
 """The verb `compare`: results side by side, or one of them printed again."""
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tui.clean import clean
 from tui.exit_codes import ExitCode
-from tui.verbs.base import PROGRAM, UsageError
-from tui.verbs.output import emit, target_file, text_width
+from tui.verbs.base import UsageError
+from tui.verbs.output import STDOUT, emit, emit_text, refuse_same, save, say, target_file, text_width
 
 if TYPE_CHECKING:
+    from core.analysis.machines import Machine
     from core.bench.store import Result
 
 HELP = "put results of bench and check into one table over machines, or print one of them again"
@@ -20,13 +21,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "results",
         nargs="+",
-        type=Path,
         metavar="RESULT.json",
         help="what bench or check has written; all are compared with the first; one alone is "
         "printed again: a bench computed anew, a check as it was judged then",
     )
     parser.add_argument(
-        "--svg", metavar="FILE", help="draw decode rate over bandwidth (needs the extra 'report')"
+        "--svg",
+        metavar="FILE|-",
+        help="draw decode rate over bandwidth (needs the extra 'report') into FILE, which is replaced if it "
+        "is there already, or to stdout (-) with nothing else there",
     )
 
 
@@ -34,30 +37,42 @@ def run(arguments: argparse.Namespace) -> int:
     """Read all results and print the comparison.
 
     Raises:
-        UsageError: the plot cannot be written.
+        UsageError: the plot cannot be drawn or written.
     """
-    svg = target_file("--svg", arguments.svg)
+    if "" in arguments.results:
+        raise UsageError("RESULT.json '': names no file")
+    paths = [Path(name) for name in arguments.results]
+    target = target_file("--svg", arguments.svg)
+    refuse_same("--svg", target, paths, "one of the results")
     from core.analysis.compare_text import compare_text
     from core.analysis.machines import machine
-    from core.bench.plot import write_svg
-    from core.bench.store import ResultError, benchmark
+    from core.bench.store import benchmark
 
-    found, errors = _read(arguments.results)
+    found, errors = _read(paths)
     if errors:
         for error in errors:
-            print(f"{PROGRAM}: {error}", file=sys.stderr)
+            say(error)
         return ExitCode.USAGE
     machines = [machine(str(path), benchmark(result)) for path, result in found]
+    if target == STDOUT:
+        emit(_plot(machines))
+        return ExitCode.DONE
     text = _own_text(found[0][1]) if len(found) == 1 else None
-    if text is None:
-        text = compare_text(machines, text_width()) + _files(found)
-    emit(text.encode(sys.stdout.encoding, "replace"))
-    if svg is not None:
-        try:
-            write_svg(machines, svg)
-        except ResultError as error:
-            raise UsageError(str(error)) from error
+    emit_text(text or compare_text(machines, text_width()) + _files(found))
+    if target is not None:
+        save(_plot(machines), target)
+        say(f"written to {target}")
     return ExitCode.DONE
+
+
+def _plot(machines: "list[Machine]") -> bytes:
+    from core.bench.plot import svg
+    from core.bench.store import ResultError
+
+    try:
+        return svg(machines)
+    except ResultError as error:
+        raise UsageError(str(error)) from error
 
 
 def _read(
@@ -96,5 +111,6 @@ def _files(found: "list[tuple[Path, Result]]") -> str:
         result = benchmark(whole)
         when = getattr(result, "created", "published figures")
         reason = getattr(result, "reason", "")
-        lines.append(f"{number:>2}  {path}: {when}{f', INCOMPLETE ({reason})' if reason else ''}")
+        state = f", INCOMPLETE ({reason})" if reason else ""
+        lines.append(clean(f"{number:>2}  {path}: {when}{state}"))
     return "\n".join(lines) + "\n"

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from tui.exit_codes import ExitCode, signal_code
 from tui.verbs.base import UsageError
+from tui.verbs.output import STDOUT, say, target_file
 from tui.verbs.recording_file import add_recording, recording_path
 
 if TYPE_CHECKING:
     from core.export import ExportSummary
 
 HELP = "write the tokens of a recording as CSV or Parquet"
-STDOUT = "-"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +25,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     form.add_argument("--csv", action="store_true", help="one row per token, units in the column names")
     form.add_argument("--parquet", action="store_true", help="the same (needs the extra 'parquet')")
     parser.add_argument(
-        "-o", "--output", metavar="FILE", help="a new file (default for CSV: -, which is stdout)"
+        "-o",
+        "--output",
+        default=str(STDOUT),
+        metavar="FILE",
+        help="a new file (default for CSV: -, which is stdout)",
     )
 
 
@@ -36,52 +40,42 @@ def run(arguments: argparse.Namespace) -> int:
         UsageError: the recording cannot be read, the table not be written, or the extra is not
             installed.
     """
-    output = arguments.output or STDOUT
+    output = target_file("-o", arguments.output, new=True) or STDOUT
     if arguments.parquet and output == STDOUT:
         raise UsageError("--parquet is not for a terminal or a pipe: name a new file with -o FILE")
     with recording_path(arguments.file) as path:
-        try:
-            summary = _export(path, output, parquet=arguments.parquet)
-        except OSError as error:
-            # What is left in the buffer cannot be written either: it must not fail again at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            if isinstance(error, BrokenPipeError):
-                return signal_code(signal.SIGPIPE)
-            raise UsageError(f"stdout: cannot be written: {error.strerror}") from error
+        summary = _to_stdout(path) if output == STDOUT else _to_file(path, output, parquet=arguments.parquet)
+    if summary is None:
+        return signal_code(signal.SIGPIPE)
     place = "" if output == STDOUT else f" to {output}"
     ending = f"; {summary.ending.text}" if summary.ending.text else ""
-    print(f"idlegap: wrote {summary.rows:,} tokens{place}{ending}", file=sys.stderr)
+    say(f"wrote {summary.rows:,} tokens{place}{ending}")
     return ExitCode.DONE
 
 
-def _export(recording: Path, output: str, *, parquet: bool) -> "ExportSummary":
-    from core.export import ExportError, export_csv, export_parquet
+def _to_file(recording: Path, output: Path, *, parquet: bool) -> "ExportSummary":
+    from core.export import export_csv_file, export_parquet
+    from core.files import FileError
 
-    if parquet:
-        try:
-            return export_parquet(recording, Path(output))
-        except ExportError as error:
-            raise UsageError(str(error)) from error
-    if output == STDOUT:
-        summary = export_csv(recording, sys.stdout)
-        sys.stdout.flush()
-        return summary
-    return _export_csv_file(recording, Path(output))
+    try:
+        return (export_parquet if parquet else export_csv_file)(recording, output)
+    except FileError as error:
+        raise UsageError(str(error)) from error
 
 
-def _export_csv_file(recording: Path, path: Path) -> "ExportSummary":
-    """Write a new file; nothing is left there if that fails."""
+def _to_stdout(recording: Path) -> "ExportSummary | None":
+    """The table as CSV; None if its reader has gone."""
     from core.export import export_csv
 
+    if sys.stdout is None:
+        raise UsageError("stdout cannot be written: it is closed")
     try:
-        out = path.open("x", newline="", encoding="utf-8")
+        summary = export_csv(recording, sys.stdout)
+        sys.stdout.flush()
     except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}") from error
-    try:
-        with out:
-            return export_csv(recording, out)
-    except BaseException as error:
-        path.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise UsageError(f"{path}: cannot be written: {error.strerror}") from error
-        raise
+        # What is left in the buffer cannot be written either: it must not fail again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            return None
+        raise UsageError(f"stdout: cannot be written: {error.strerror}") from error
+    return summary

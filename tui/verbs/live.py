@@ -75,7 +75,7 @@ def options_from(arguments: argparse.Namespace) -> LiveOptions:
         fps=arguments.fps,
         in_process=arguments.in_process,
         nvml=not arguments.no_nvml,
-        record=record_from(arguments),
+        record=record_from(arguments, by_key=True),
         metrics=metrics_from(arguments),
         neighbour_core=_core(arguments.neighbour_core),
     )

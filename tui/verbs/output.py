@@ -4,10 +4,12 @@ import argparse
 import os
 import shutil
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tui.clean import clean_lines
 from tui.verbs.base import PROGRAM, UsageError
 
 if TYPE_CHECKING:
@@ -21,26 +23,51 @@ def add_json(options: argparse._ActionsContainer, what: str) -> None:
     options.add_argument(
         "--json",
         metavar="FILE|-",
-        help=f"write {what} as JSON to FILE, or to stdout (-) with nothing else there",
+        help=f"write {what} as JSON to FILE, which is replaced if it is there already, or to stdout (-) "
+        "with nothing else there",
     )
 
 
-def target_file(option: str, text: str | None) -> Path | None:
-    """Where `option` wants a file, checked before any work is done for it.
+def target_file(option: str, text: str | None, *, new: bool = False) -> Path | None:
+    """Where `option` wants a file, one that is not there yet if it must be `new`; checked before
+    any work is done for it. STDOUT is ``-``, and whatever else names what stdout is.
 
     Raises:
         UsageError: no file can be written there.
     """
-    if text is None or text == str(STDOUT):
-        return None if text is None else STDOUT
+    from core.files import FileError, check_target
+
+    if text is None:
+        return None
+    if not text:
+        raise UsageError(f"{option} '': names no file")
     path = Path(text)
-    if not text or path.is_dir():
-        raise UsageError(f"{option} {text}: names no file")
-    if not path.parent.is_dir():
-        raise UsageError(f"{option} {text}: there is no folder {path.parent}")
-    if not os.access(path.parent, os.W_OK):
-        raise UsageError(f"{option} {text}: the folder {path.parent} cannot be written to")
+    if path == STDOUT or _is_stdout(path):
+        return STDOUT
+    try:
+        check_target(path, new=new)
+    except FileError as error:
+        raise UsageError(f"{option} {error}") from error
     return path
+
+
+def _is_stdout(path: Path) -> bool:
+    """Text and document would otherwise overwrite each other in the one file."""
+    with suppress(OSError):
+        return os.path.samestat(path.stat(), os.fstat(1))
+    return False
+
+
+def refuse_same(option: str, target: Path | None, others: Iterable[Path], what: str) -> None:
+    """Nothing that is read or written beside `target` may be lost to it; `what` says what that is.
+
+    Raises:
+        UsageError: it is the same file as one of `others`.
+    """
+    from core.files import same_file
+
+    if target not in (None, STDOUT) and any(same_file(target, other) for other in others):
+        raise UsageError(f"{option} {target}: that is {what}")
 
 
 def deliver(kind: str, result: "Struct", text: str, target: Path | None) -> None:
@@ -50,22 +77,48 @@ def deliver(kind: str, result: "Struct", text: str, target: Path | None) -> None
     Raises:
         UsageError: one of both cannot be written.
     """
-    from core.bench.store import ResultError, encode, write
+    from core.bench.store import encode
 
+    document = encode(kind, result)
     if target == STDOUT:
-        emit(encode(kind, result))
+        emit(document)
         return
-    failed: ResultError | None = None
+    failed: UsageError | None = None
     if target is not None:
         try:
-            write(target, kind, result)
-        except ResultError as error:
+            save(document, target)
+        except UsageError as error:
             failed = error
-    emit(text.encode(sys.stdout.encoding, "replace"))
+    emit_text(text)
     if failed is not None:
-        raise UsageError(str(failed)) from failed
+        raise failed
     if target is not None:
         say(f"written to {target}")
+
+
+def save(data: bytes, target: Path) -> None:
+    """Write `data` to `target`, whole or not at all.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    from core.files import FileError, whole_file
+
+    try:
+        with whole_file(target) as out:
+            out.write(data)
+    except FileError as error:
+        raise UsageError(str(error)) from error
+
+
+def emit_text(text: str) -> None:
+    """Write `text` to stdout. What it quotes of a stranger's file is shown there, never obeyed.
+
+    Raises:
+        UsageError: stdout cannot be written.
+    """
+    encoding = sys.stdout.encoding if sys.stdout is not None else "utf-8"
+    emit(clean_lines(text).encode(encoding, "replace"))
 
 
 def emit(data: bytes) -> None:
@@ -74,6 +127,8 @@ def emit(data: bytes) -> None:
     Raises:
         UsageError: stdout cannot be written.
     """
+    if sys.stdout is None:
+        raise UsageError("stdout cannot be written: it is closed")
     try:
         sys.stdout.buffer.write(data)
         sys.stdout.flush()
@@ -86,8 +141,9 @@ def emit(data: bytes) -> None:
 
 def say(text: str) -> None:
     """Tell the user something on stderr; without one there is nobody to tell."""
-    with suppress(OSError):
-        print(f"{PROGRAM}: {text}", file=sys.stderr, flush=True)
+    if sys.stderr is not None:
+        with suppress(OSError):
+            print(f"{PROGRAM}: {clean_lines(text)}", file=sys.stderr, flush=True)
 
 
 def text_width() -> int:

@@ -18,6 +18,7 @@ from rich.text import Text
 
 from core.bench.runner import Progress
 from core.events import EngineStage, Stage
+from tui.clean import clean
 
 REDRAWS_PER_S = 2
 """The machine is being measured: a smoother bar would be load of our own."""
@@ -55,7 +56,7 @@ class ProgressLines:
     def say(self, text: str) -> None:
         """Anything else that the user should read."""
         with suppress(OSError):
-            print(text, file=self._stream, flush=True)
+            print(clean(text), file=self._stream, flush=True)
 
 
 class ProgressBar:
@@ -107,7 +108,7 @@ class ProgressBar:
     def say(self, text: str) -> None:
         """Anything else that the user should read."""
         with suppress(OSError):
-            self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+            self._console.print(clean(text), markup=False, highlight=False, soft_wrap=True)
 
     def _redraw(self, **changes: Any) -> None:
         with suppress(OSError):
@@ -136,7 +137,7 @@ def time_left(left_ns: int) -> str:
 def stage_words(stage: EngineStage) -> str:
     """``importing: torch and transformers``, ``downloading: model.safetensors, 40 %``."""
     share = None if stage.fraction is None else f"{100 * stage.fraction:.0f} %"
-    return ": ".join(filter(None, (stage.stage, ", ".join(filter(None, (stage.detail, share))))))
+    return clean(": ".join(filter(None, (stage.stage, ", ".join(filter(None, (stage.detail, share)))))))
 
 
 class _TimeLeft(ProgressColumn):

@@ -26,8 +26,10 @@ def recording_path(name: str) -> Iterator[Path]:
     that is wrong is a request that cannot work.
 
     Raises:
-        UsageError: whoever uses the path finds the recording to be unreadable.
+        UsageError: the name is empty, or whoever uses the path finds the recording to be unreadable.
     """
+    if not name:
+        raise UsageError("FILE '': names no recording")
     from core.recording import RecordingError
 
     try:

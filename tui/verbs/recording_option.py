@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tui.verbs.base import UsageError
 from tui.verbs.file_size import parse_size
+from tui.verbs.output import refuse_same, target_file
 
 FILE, MOST = "--record", "--record-max"
 DEFAULT_MOST = "1G"
@@ -24,28 +25,46 @@ class RecordOptions:
 def add_record(options: argparse._ActionsContainer) -> None:
     """Add both options to a parser or a group of it."""
     options.add_argument(
-        FILE, type=Path, metavar="FILE", help="record all events into a new file; gzip if it ends in .gz"
+        FILE, metavar="FILE", help="record all events into a new file; gzip if it ends in .gz"
     )
     options.add_argument(
         MOST,
-        default=DEFAULT_MOST,
         metavar="SIZE",
         help=f"no recording gets larger, for example 500M (default {DEFAULT_MOST})",
     )
 
 
-def record_from(arguments: argparse.Namespace) -> RecordOptions:
-    """What was asked for.
+def record_from(arguments: argparse.Namespace, *, by_key: bool = False) -> RecordOptions:
+    """What was asked for; with `by_key` a recording can begin later, so a limit alone has its use.
 
     Raises:
-        UsageError: a limit that is no size, or too low for what describes the machine.
+        UsageError: a name that is none, a limit of nothing, one that is no size, or too low for
+            what describes the machine.
     """
+    name = arguments.record
+    if name in ("", "-"):
+        raise UsageError(f"{FILE} {name or repr(name)}: names no file, which a recording needs")
+    file = Path(name) if name is not None else None
     # Nothing to check, and so nothing to load before the first frame.
-    if arguments.record_max == DEFAULT_MOST:
-        return RecordOptions(arguments.record)
+    if arguments.record_max is None:
+        return RecordOptions(file)
     from core.recording.sink import LEAST_BYTES
 
     size = parse_size(MOST, arguments.record_max)
     if size < LEAST_BYTES:
         raise UsageError(f"{MOST} {arguments.record_max}: must be at least {LEAST_BYTES:,} bytes")
-    return RecordOptions(arguments.record, size)
+    if file is None and not by_key:
+        raise UsageError(f"{MOST} {arguments.record_max}: nothing is recorded without {FILE} FILE")
+    return RecordOptions(file, size)
+
+
+def json_target(arguments: argparse.Namespace, record: RecordOptions) -> Path | None:
+    """Where ``--json`` goes beside the recording `record`.
+
+    Raises:
+        UsageError: no file can be written there, or both are one.
+    """
+    target = target_file("--json", arguments.json)
+    if record.file is not None:
+        refuse_same("--json", target, [record.file], f"the file of {FILE}")
+    return target

@@ -1,15 +1,15 @@
 """The verb `report`: a recording as one HTML page."""
 
 import argparse
-import sys
-from pathlib import Path
+import os
 
 from tui.exit_codes import ExitCode
 from tui.verbs.base import UsageError
+from tui.verbs.output import STDOUT, emit, refuse_same, save, say, target_file
 from tui.verbs.recording_file import add_recording, recording_path
 
 HELP = "write a recording as an HTML page to send around"
-DEFAULT_OUTPUT = Path("report.html")
+DEFAULT_OUTPUT = "report.html"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -18,10 +18,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o",
         "--output",
-        type=Path,
         default=DEFAULT_OUTPUT,
-        metavar="HTML",
-        help=f"the page; an older one there is replaced (default {DEFAULT_OUTPUT})",
+        metavar="HTML|-",
+        help=f"the page; an older one there is replaced (default {DEFAULT_OUTPUT}); - is stdout",
     )
 
 
@@ -32,14 +31,20 @@ def run(arguments: argparse.Namespace) -> int:
         UsageError: the recording cannot be read, the page not be written, or the extra is not
             installed.
     """
-    from core.report import ReportError, write_report
+    output = target_file("-o", arguments.output) or STDOUT
+    if output == STDOUT and os.isatty(1):
+        raise UsageError("-o -: a page is not for a terminal: name a file, or pipe it on")
+    from core.report import ReportError, report_page
 
     with recording_path(arguments.file) as path:
-        if arguments.output.exists() and path.exists() and arguments.output.samefile(path):
-            raise UsageError(f"-o {arguments.output}: that is the recording itself")
+        refuse_same("-o", output, [path], "the recording itself")
         try:
-            write_report(path, arguments.output)
+            page = report_page(path)
         except ReportError as error:
             raise UsageError(str(error)) from error
-    print(f"idlegap: wrote {arguments.output}", file=sys.stderr)
+    if output == STDOUT:
+        emit(page)
+    else:
+        save(page, output)
+        say(f"written to {output}")
     return ExitCode.DONE

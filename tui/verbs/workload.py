@@ -79,6 +79,8 @@ def settings_from(arguments: argparse.Namespace) -> "Settings":
     given: dict[str, Any] = {
         name: value for name in _PLAIN if (value := getattr(arguments, name, None)) is not None
     }
+    if given.get("model") == "":
+        raise UsageError("--model '': names no model")
     if (modes := getattr(arguments, "modes", None)) is not None:
         given["modes"] = _modes(modes)
     if arguments.spec_bandwidth is not None:

@@ -1,6 +1,7 @@
 """Result files: what comes back, and one clear line for each way in which a file can be wrong."""
 
 import json
+import os
 from pathlib import Path
 
 import msgspec
@@ -12,7 +13,18 @@ from core.analysis.card import Card, CardLine
 from core.analysis.levers import Lever, Levers
 from core.bench.check import CheckResult
 from core.bench.schema import BenchResult, Columns, Conditions, PublishedFigures, Run
-from core.bench.store import BENCH, CHECK, SCHEMA_VERSION, ResultError, decode, encode, read, write
+from core.bench.store import (
+    BENCH,
+    CHECK,
+    MOST_BYTES,
+    SCHEMA_VERSION,
+    ResultError,
+    decode,
+    encode,
+    read,
+    write,
+)
+from core.files import FileError
 from tests.core.bench.results import arm, bench, run
 
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
@@ -125,6 +137,11 @@ def test_json_of_another_kind_is_no_result(data: bytes) -> None:
     assert "not a result of idlegap" in refusal(data)
 
 
+def test_json_nested_without_end_is_refused() -> None:
+    head, _ = encode(BENCH, bench()).split(b'"result":')
+    assert "nested too deeply" in refusal(head + b'"result":' + b"[" * 200_000)
+
+
 def changed(**changes: object) -> bytes:
     return json.dumps({**json.loads(encode(BENCH, bench())), **changes}).encode()
 
@@ -174,8 +191,21 @@ def test_files_that_cannot_be_opened_say_why(tmp_path: Path) -> None:
         read(tmp_path / "none.json")
     with pytest.raises(ResultError, match="cannot be read: Is a directory"):
         read(tmp_path)
-    with pytest.raises(ResultError, match="cannot be written: No such file"):
+    with pytest.raises(FileError, match=r"cannot be written: there is no folder .*/none"):
         write(tmp_path / "none" / "a.json", BENCH, bench())
+    os.mkfifo(tmp_path / "pipe.json")
+    with pytest.raises(ResultError, match=r"pipe\.json: cannot be read: not a regular file: copy it"):
+        read(tmp_path / "pipe.json")
+
+
+def test_a_file_that_no_memory_would_hold_is_refused_unread(tmp_path: Path) -> None:
+    path = tmp_path / "large.json"
+    for size, told in ((MOST_BYTES + 1, "larger than 512 MB"), (1, "not JSON")):
+        # Sparse: it takes no room on the disk.
+        path.touch()
+        os.truncate(path, size)
+        with pytest.raises(ResultError, match=told):
+            read(path)
 
 
 def test_samples_that_cannot_be_are_refused() -> None:

@@ -28,7 +28,7 @@ from core.events import (
 )
 from core.modes import ModeName
 from core.recording import RecordingError
-from core.report import ReportError, write_report
+from core.report import report_page
 from core.report.charts import strip_points
 from core.report.gather import gather
 from core.report.tables import remarks
@@ -58,7 +58,7 @@ class Page(HTMLParser):
 
 
 def report_on(tmp_path: Path, events: list[AnyEvent]) -> Page:
-    write_report(record(tmp_path / "reported.jsonl", events), tmp_path / "report.html")
+    (tmp_path / "report.html").write_bytes(report_page(record(tmp_path / "reported.jsonl", events)))
     return Page((tmp_path / "report.html").read_text())
 
 
@@ -76,7 +76,7 @@ def window(mode: ModeName, busy_ms: float) -> ProfileWindow:
 
 
 def test_a_real_run_is_told_with_its_own_figures(tmp_path: Path) -> None:
-    write_report(REAL, tmp_path / "report.html")
+    (tmp_path / "report.html").write_bytes(report_page(REAL))
     page = Page((tmp_path / "report.html").read_text())
 
     for told in (
@@ -126,8 +126,8 @@ def test_text_from_the_recording_is_only_text(tmp_path: Path) -> None:
 
 
 def test_the_same_recording_gives_the_same_page(tmp_path: Path) -> None:
-    write_report(REAL, tmp_path / "one.html")
-    write_report(REAL, tmp_path / "two.html")
+    (tmp_path / "one.html").write_bytes(report_page(REAL))
+    (tmp_path / "two.html").write_bytes(report_page(REAL))
 
     assert (tmp_path / "one.html").read_bytes() == (tmp_path / "two.html").read_bytes()
 
@@ -267,7 +267,7 @@ def test_an_empty_recording_has_a_page_too(tmp_path: Path) -> None:
 def test_remarks_warn_the_reader(tmp_path: Path) -> None:
     path = tmp_path / "cut.jsonl.gz"
     path.write_bytes(REAL.read_bytes()[:60_000])
-    write_report(path, tmp_path / "report.html")
+    (tmp_path / "report.html").write_bytes(report_page(path))
     page = Page((tmp_path / "report.html").read_text())
 
     assert "The recording was cut off: its last whole line is" in page.text
@@ -293,24 +293,21 @@ def test_a_flagged_mode_is_told(tmp_path: Path) -> None:
     assert "differs by more than ten times that" in report_on(tmp_path, events).text
 
 
-def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
-    with pytest.raises(ReportError, match="cannot be written: No such file"):
-        write_report(REAL, tmp_path / "no" / "report.html")
+def test_what_is_no_recording_is_told(tmp_path: Path) -> None:
     (tmp_path / "bad.jsonl").write_text("garbage\n")
     with pytest.raises(RecordingError, match="line 1: not an idlegap recording"):
-        write_report(tmp_path / "bad.jsonl", tmp_path / "report.html")
-    assert not (tmp_path / "report.html").exists()
+        report_page(tmp_path / "bad.jsonl")
 
 
-def test_without_matplotlib_the_message_says_what_to_install(tmp_path: Path) -> None:
+def test_without_matplotlib_the_message_says_what_to_install() -> None:
     script = (
         "import sys; sys.modules['matplotlib'] = None\n"
-        "from pathlib import Path; from core.report import ReportError, write_report\n"
-        "try: write_report(Path(sys.argv[1]), Path(sys.argv[2]))\n"
+        "from pathlib import Path; from core.report import ReportError, report_page\n"
+        "try: report_page(Path(sys.argv[1]))\n"
         "except ReportError as error: print(error)\n"
     )
     result = subprocess.run(
-        [sys.executable, "-c", script, str(REAL), str(tmp_path / "out")],
+        [sys.executable, "-c", script, str(REAL)],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -324,7 +321,7 @@ def test_without_matplotlib_the_message_says_what_to_install(tmp_path: Path) -> 
 def test_chromium_draws_the_page(tmp_path: Path) -> None:
     from PIL import Image
 
-    write_report(REAL, tmp_path / "report.html")
+    (tmp_path / "report.html").write_bytes(report_page(REAL))
     subprocess.run(
         [
             "chromium",

@@ -210,7 +210,7 @@ def test_an_engine_that_cannot_be_started_is_exit_4(capsys: pytest.CaptureFixtur
 def test_a_folder_that_vanishes_meanwhile_costs_the_file_not_the_table(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(UsageError, match="cannot be written: No such file"):
+    with pytest.raises(UsageError, match=r"a\.json: cannot be written: there is no folder"):
         bench(BenchOptions(TWO, 1, tmp_path / "gone" / "a.json"), Connected(FakeEngine()))
     assert "tokens/s" in capsys.readouterr().out
 
@@ -259,6 +259,32 @@ def test_a_port_that_is_taken_is_told_before_anything_is_started(tmp_path: Path)
     assert not path.exists()
 
 
+@pytest.mark.parametrize("verb", ["bench", "check"])
+@pytest.mark.parametrize("name", ["a.json", "./folder/../a.json", "link.json"])
+def test_a_document_and_a_recording_of_one_name_are_refused(
+    verb: str,
+    name: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link.json").symlink_to("a.json")
+    assert cli.main([verb, "--json", name, "--record", str(tmp_path / "a.json")]) == ExitCode.USAGE
+    assert capsys.readouterr() == ("", f"idlegap: --json {Path(name)}: that is the file of --record\n")
+    assert not (tmp_path / "a.json").exists()
+
+
+def test_what_an_engine_says_is_shown_and_not_obeyed(capsys: pytest.CaptureFixture[str]) -> None:
+    ready = replace_struct(READY, device_name="\x1b[2JH200", model="\x1b]0;owned\x07")
+    bench(BenchOptions(TWO, 1), Connected(FakeEngine(ready=ready, notices=("\x1b[31mred",))))
+    out, err = capsys.readouterr()
+    assert "?[2JH200" in out
+    assert "?[31mred" in err.splitlines()
+    assert (out + err).replace("\n", "").isprintable()
+
+
 def test_the_options_reach_the_plan(tmp_path: Path) -> None:
     line = (
         f"bench --modes eager,eager --runs 7 --json {tmp_path}/a.json --record {tmp_path}/a.jsonl "
@@ -282,7 +308,9 @@ def test_the_options_reach_the_plan(tmp_path: Path) -> None:
         ("--mode graph", ["--mode graph"]),
         ("--modes eager,turbo", ["--modes eager,turbo", "fused-graph"]),
         ("--json /nowhere/a.json", ["--json /nowhere/a.json", "no folder /nowhere"]),
-        ("--json /", ["--json /", "names no file"]),
+        ("--json /", ["--json /", "it is a folder"]),
+        ("--json=", ["--json ''", "names no file"]),
+        (f"--json {'x' * 300}", ["--json xxx", "File name too long"]),
         ("--pin one", ["--pin", "one"]),
         ("--pin -1", ["--pin -1", "from 0"]),
         ("--pin 99999", ["--pin 99999", "cores that this process may use"]),

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import msgspec
 import pytest
@@ -156,10 +157,57 @@ def test_every_bad_file_gets_one_line_and_nothing_is_compared(
 def test_the_plot_is_an_svg_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "plot.svg"
     assert cli.main(["compare", *EXAMPLES, "--svg", str(path)]) == ExitCode.DONE
-    assert capsys.readouterr().out.startswith("  ")
+    out, err = capsys.readouterr()
+    assert out.startswith("  ")
+    assert err == f"idlegap: written to {path}\n"
     text = path.read_text()
     assert "<svg" in text
     assert "RTX 4060 Ti" in text
+
+
+def test_the_plot_on_stdout_is_alone_there(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert cli.main(["compare", *EXAMPLES, "--svg", "-"]) == ExitCode.DONE
+    out, err = capsysbinary.readouterr()
+    assert ElementTree.fromstring(out).tag.endswith("svg")
+    assert err == b""
+
+
+def test_a_plot_into_the_file_that_is_stdout_is_alone_there_too(tmp_path: Path) -> None:
+    path = tmp_path / "plot.svg"
+    with path.open("w") as file:
+        assert compare_into(file.fileno(), "--svg", str(path)).returncode == 0
+    assert ElementTree.parse(path).getroot().tag.endswith("svg")
+
+
+def test_a_result_is_never_replaced_by_its_plot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, link = tmp_path / "a.json", tmp_path / "plot.svg"
+    write(path, BENCH, bench())
+    link.symlink_to(path)
+    for target in (path, link):
+        assert cli.main(["compare", EXAMPLES[0], str(path), "--svg", str(target)]) == ExitCode.USAGE
+        assert capsys.readouterr() == ("", f"idlegap: --svg {target}: that is one of the results\n")
+    assert path.read_bytes() == encode(BENCH, bench())
+
+
+def test_what_a_file_holds_is_shown_and_not_obeyed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evil = "\x1b[2JH200\x07"
+    path, whole = tmp_path / "\x1b]0;owned\n.json", bench(complete=False, reason=evil)
+    engine = msgspec.structs.replace(whole.engine, device_name=evil, model=evil)
+    write(path, BENCH, msgspec.structs.replace(whole, engine=engine, created=f"{evil}\n 9  forged"))
+    for line in ([str(path)], [str(path), EXAMPLES[0]], [str(path), str(tmp_path / "\x1b[2Jnone.json")]):
+        cli.main(["compare", *line])
+        out, err = capsys.readouterr()
+        assert "?[2J" in out + err
+        assert (out + err).replace("\n", "").isprintable()
+        assert "\n 9  forged" not in out
+
+
+def test_a_pipe_is_no_result_and_no_endless_wait(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert cli.main(["compare", str(tmp_path / "pipe")]) == ExitCode.USAGE
+    assert "pipe: cannot be read: not a regular file: copy it into one first\n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -167,7 +215,11 @@ def test_the_plot_is_an_svg_file(tmp_path: Path, capsys: pytest.CaptureFixture[s
     [
         ([], "RESULT.json"),
         ([*EXAMPLES, "--svg", "/nowhere/a.svg"], "no folder /nowhere"),
-        ([*EXAMPLES, "--svg", "docs"], "--svg docs: names no file"),
+        ([*EXAMPLES, "--svg", "docs"], "--svg docs: cannot be written: it is a folder"),
+        ([*EXAMPLES, "--svg", "x" * 300], "File name too long"),
+        (["x" * 300], "File name too long"),
+        ([*EXAMPLES, "--svg", ""], "--svg '': names no file"),
+        ([*EXAMPLES, ""], "RESULT.json '': names no file"),
     ],
 )
 def test_what_cannot_work_is_one_clear_line(
@@ -180,9 +232,9 @@ def test_what_cannot_work_is_one_clear_line(
     assert named in err
 
 
-def compare_into(stdout: int) -> "subprocess.CompletedProcess[str]":
+def compare_into(stdout: int, *more: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, "-m", "tui", "compare", *EXAMPLES],
+        [sys.executable, "-m", "tui", "compare", *EXAMPLES, *more],
         cwd=ROOT,
         stdout=stdout,
         stderr=subprocess.PIPE,
@@ -205,3 +257,9 @@ def test_a_full_disk_is_one_clear_line() -> None:
     with Path("/dev/full").open("w") as full:
         run = compare_into(full.fileno())
     assert (run.returncode, run.stderr) == (2, "idlegap: stdout cannot be written: No space left on device\n")
+
+
+def test_a_closed_stdout_is_one_clear_line() -> None:
+    line = f"{sys.executable} -m tui compare {EXAMPLES[0]} >&-"
+    run = subprocess.run(["sh", "-c", line], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert (run.returncode, run.stderr) == (2, "idlegap: stdout cannot be written: it is closed\n")
