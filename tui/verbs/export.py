@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui.exit_codes import ExitCode, signal_code
+from tui.interrupts import raised
 from tui.verbs.base import UsageError
 from tui.verbs.recording_file import add_recording, recording_path
 
@@ -35,13 +36,15 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         UsageError: the recording cannot be read, the table not be written, or the extra is not
             installed.
+        KeyboardInterrupt: ctrl+c came meanwhile; no unfinished file is left.
     """
     output = arguments.output or STDOUT
     if arguments.parquet and output == STDOUT:
         raise UsageError("--parquet is not for a terminal or a pipe: name a new file with -o FILE")
     with recording_path(arguments.file) as path:
         try:
-            summary = _export(path, output, parquet=arguments.parquet)
+            with raised():
+                summary = _export(path, output, parquet=arguments.parquet)
         except OSError as error:
             # What is left in the buffer cannot be written either: it must not fail again at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
