@@ -10,16 +10,17 @@ import sys
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 
 from core.commands import AnyCommand, Stop
-from core.events import AnyEvent, EngineEvent, EngineFailed
-from core.locations import log_dir
+from core.events import AnyEvent, EngineEvent, EngineFailed, EngineReady, Notice
+from core.locations import Folder, log_dir
 from core.settings import Settings
 
 LOG_TAIL_LINES = 12
@@ -37,29 +38,38 @@ class EngineProcess:
 
     in_process = False
 
-    def __init__(self, settings: Settings, log_path: Path | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        log_path: Path | None = None,
+        *,
+        logs: Callable[[], Folder] = log_dir,
+        close_timeout_s: float = CLOSE_TIMEOUT_S,
+    ) -> None:
+        """The log is `log_path`, or else a file of its own for each start in the folder that
+        `logs` finds. `close` waits `close_timeout_s` for an engine that decodes."""
         self._settings = settings
         self._fixed_log_path = log_path
-        self._log_path = log_path or log_dir()
+        self._logs = logs
+        self._close_timeout_s = close_timeout_s
+        self._log_path = log_path
+        self._no_log = ""
         self._starts = 0
         self._events: deque[AnyEvent] = deque()
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
         self._reader: threading.Thread | None = None
         self._closing = False
+        self._started = False
 
     def start(self) -> None:
-        """Start the process; its stdout and stderr go to the log."""
+        """Start the process; its stdout and stderr go to the log. Where that is not in its usual
+        place, or is nowhere, a notice says so."""
         ours, theirs = Pipe(duplex=True)
         root = str(Path(__file__).resolve().parent.parent)
         paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
         self._starts += 1
-        # A restarted engine writes a log of its own: the old one explains the failure.
-        own_name = log_dir() / f"engine-{os.getpid()}-{self._starts}.log"
-        self._log_path = self._fixed_log_path or own_name
-        self._log_path.parent.mkdir(parents=True, exist_ok=True)
-        _prune_logs(self._log_path.parent)
-        with self._log_path.open("wb") as log:
+        with self._open_log() as log:
             self._process = subprocess.Popen(
                 # -P keeps the working directory, which may hold another "core", off the path.
                 [
@@ -78,7 +88,7 @@ class EngineProcess:
                 start_new_session=True,
             )
         theirs.close()
-        self._closing = False
+        self._closing = self._started = False
         self._connection = ours
         self._reader = threading.Thread(
             target=self._read, args=(ours, self._process), name="engine-reader", daemon=True
@@ -107,7 +117,9 @@ class EngineProcess:
         self._closing = True
         self.send(Stop())
         try:
-            self._process.wait(CLOSE_TIMEOUT_S)
+            # One that still imports torch or builds its model hears nothing, and has nothing to
+            # end in good order; one that has failed is writing into its log why.
+            self._process.wait(self._close_timeout_s if self._started else 0)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -133,6 +145,7 @@ class EngineProcess:
                 process.kill()
                 return
             explained = explained or isinstance(event, EngineFailed)
+            self._started = self._started or isinstance(event, EngineReady | EngineFailed)
             self._events.append(event)
         code = process.wait()
         if not explained and not self._closing:
@@ -140,12 +153,41 @@ class EngineProcess:
                 EngineFailed(
                     time.perf_counter_ns(),
                     f"the engine process ended by itself: {describe_exit(code)}",
-                    hint=f"its log: {self._log_path}",
+                    hint=self._hint(code),
                     log_tail=self._log_tail(),
                 )
             )
 
+    def _hint(self, code: int) -> str:
+        log = self._no_log or f"its log: {self._log_path}"
+        # The kernel does this where memory runs out; the process can say nothing any more.
+        return (
+            f"if memory ran out, use a smaller --batch or --model; {log}" if code == -signal.SIGKILL else log
+        )
+
+    def _open_log(self) -> IO[bytes]:
+        """The log of this start; a restarted engine gets a new one, as the old one explains the failure."""
+        path = self._fixed_log_path
+        if path is None:
+            folder = self._logs()
+            if folder.path is None:
+                self._log_path, self._no_log = None, f"no log of the engine is kept: {folder.reason}"
+                self._note(self._no_log)
+                return Path(os.devnull).open("wb")
+            path = folder.path / f"engine-{os.getpid()}-{self._starts}.log"
+            if folder.reason:
+                self._note(f"the engine's log is {path}; {folder.reason}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._log_path, self._no_log = path, ""
+        _prune_logs(path.parent)
+        return path.open("wb")
+
+    def _note(self, text: str) -> None:
+        self._events.append(Notice(time.perf_counter_ns(), text))
+
     def _log_tail(self) -> tuple[str, ...]:
+        if self._log_path is None:
+            return ()
         try:
             text = self._log_path.read_text(errors="replace")
         except OSError:

@@ -21,6 +21,12 @@ length cannot be read in wide words: with 767 slots the fused modes' products wi
 
 LEAST_NICE, MOST_NICE = -20, 19
 
+MOST_BATCH, MOST_TOKENS = 4096, 10_000_000
+"""Beyond any model and any memory: a number as large is a slip of the keyboard."""
+
+LEAST_BYTES_PER_S, MOST_BYTES_PER_S = 1e9, 1e15
+"""Of a specified bandwidth: any memory that computes lies far within."""
+
 Wait = Literal["spin", "block"]
 """How a thread waits for the GPU: it asks again and again, or sleeps until an interrupt."""
 
@@ -91,13 +97,16 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Raises:
             SettingsError: naming the setting, its value and the accepted range.
         """
-        for name, value, least in (
-            ("--prompt-tokens", self.prompt_tokens, 1),
-            ("--new-tokens", self.new_tokens, 8),
-            ("--batch", self.batch, 1),
+        for name, value, least, most in (
+            ("--prompt-tokens", self.prompt_tokens, 1, MOST_TOKENS),
+            ("--new-tokens", self.new_tokens, 8, MOST_TOKENS),
+            ("--max-cache-len", self.max_cache_len, 1, 2 * MOST_TOKENS),
+            ("--batch", self.batch, 1, MOST_BATCH),
         ):
-            if value < least:
+            if value is not None and value < least:
                 raise SettingsError(f"{name} {value}: must be at least {least}")
+            if value is not None and value > most:
+                raise SettingsError(f"{name} {value}: must be at most {most:,}")
         if self.pin_core is not None and self.pin_core < 0:
             raise SettingsError(f"--pin {self.pin_core}: must be the number of a core, from 0")
         if self.nice is not None and not LEAST_NICE <= self.nice <= MOST_NICE:
@@ -110,9 +119,20 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             )
         if self.modes is not None and self.mode is not None and self.mode not in self.modes:
             raise SettingsError(f"--mode {self.mode}: not among --modes {','.join(self.modes)}")
+        if self.model and not _is_text(self.model):
+            raise SettingsError(f"--model {self.model!a}: not text in UTF-8")
         if self.model and self.model.startswith(SYNTHETIC_PREFIX) and self.model not in SYNTHETIC_MODELS:
             raise SettingsError(f"--model {self.model}: known shapes are {', '.join(SYNTHETIC_MODELS)}")
         parse_device(self.device)
+
+
+def _is_text(name: str) -> bool:
+    """Whether `name` can be passed on: bytes of the command line that are no text cannot."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _slots(needed: int) -> int:
@@ -121,6 +141,8 @@ def _slots(needed: int) -> int:
 
 
 DeviceKind = Literal["auto", "cuda", "cpu"]
+
+_LONGEST_INDEX = 9
 
 
 def parse_device(text: str) -> tuple[DeviceKind, int]:
@@ -134,6 +156,6 @@ def parse_device(text: str) -> tuple[DeviceKind, int]:
     if text == "cpu":
         return "cpu", 0
     kind, _, index = text.partition(":")
-    if kind == "cuda" and (index.isdecimal() or text == "cuda"):
+    if kind == "cuda" and (text == "cuda" or (index.isdecimal() and len(index) <= _LONGEST_INDEX)):
         return "cuda", int(index or 0)
     raise SettingsError(f"--device {text}: expected auto, cpu, cuda or cuda:N")

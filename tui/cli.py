@@ -13,8 +13,10 @@ from typing import NoReturn
 
 from tui.clean import clean
 from tui.exit_codes import ExitCode
+from tui.interrupts import INTERRUPTED, leave_at_once
 from tui.verbs.base import PROGRAM, UsageError
 from tui.verbs.output import say
+from tui.verbs.streams import fill_closed
 
 VERBS = ("live", "bench", "check", "compare", "replay", "report", "export", "serve", "doctor")
 """The modules of `tui.verbs` by name, in the order in which help lists them."""
@@ -24,17 +26,27 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} (see {self.prog} --help)")
 
+    def print_help(self, file: object = None) -> None:
+        _print(self.format_help())
+
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line `argv` (by default the process's own); the exit code."""
+    """Run the command line `argv`; the exit code. Without one it is the process's own, and so is
+    ctrl+c."""
+    if argv is None:
+        leave_at_once()
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
+        fill_closed()
         check_one_folder()
         parsed = parse(arguments)
         code: int = parsed.run(parsed)
     except UsageError as error:
         say(clean(str(error)))
         return ExitCode.USAGE
+    except KeyboardInterrupt:
+        say(INTERRUPTED)
+        return ExitCode.INTERRUPTED
     return code
 
 
@@ -97,7 +109,19 @@ class _Version(argparse.Action):
         from importlib.metadata import PackageNotFoundError, version
 
         try:
-            print(f"{PROGRAM} {version(PROGRAM)}")
+            text = version(PROGRAM)
         except PackageNotFoundError:
-            print(f"{PROGRAM} (not installed: run from a clone)")
+            text = "(not installed: run from a clone)"
+        _print(f"{PROGRAM} {text}\n")
         parser.exit(ExitCode.DONE)
+
+
+def _print(text: str) -> None:
+    """`text` on stdout.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    from tui.verbs.output import emit
+
+    emit(text.encode(sys.stdout.encoding, "replace"))

@@ -21,7 +21,7 @@ from tui.app import HERE, IdlegapApp
 from tui.clean import clean
 from tui.exit_codes import ExitCode
 from tui.feed import LiveFeed
-from tui.words import is_loading, mode_words
+from tui.words import is_tokenless, mode_words
 
 BATCHES = (1, 64)
 PROMPTS = (16, 8192)
@@ -99,8 +99,10 @@ class LiveApp(IdlegapApp):
         self._send(SetPaused(paused), "pausing …" if paused else "going on …")
 
     def action_restart_round(self) -> None:
-        """Begin the round again with its prefill."""
-        self._send(RestartRound(), "restarting the round …")
+        """Begin the round again with its prefill. Every other request is carried out in a pause too,
+        but a round is decoding itself."""
+        later = "the round restarts when the pause ends"
+        self._send(RestartRound(), later if self._snapshot.paused else "restarting the round …")
 
     def action_measure(self) -> None:
         """Take a profile window now, or say why that cannot be done here."""
@@ -167,6 +169,9 @@ class LiveApp(IdlegapApp):
             self._end(ExitCode.UNSUPPORTED if failed.unsupported else ExitCode.ENGINE_FAILED)
 
     def _send(self, command: AnyCommand, notice: str) -> None:
+        if self._snapshot.failed is not None:
+            self._say("the engine has ended; R starts it again")
+            return
         self._live.send(command)
         self._say(notice)
 
@@ -183,8 +188,3 @@ def has_graphs(snap: Snapshot) -> bool:
         for spec in MODES
         if (view := snap.mode_view(spec.name)) is not None and view.reason is None
     )
-
-
-def is_tokenless(snap: Snapshot) -> bool:
-    """Whether the engine ended before it decoded anything."""
-    return is_loading(dataclasses.replace(snap, failed=None))

@@ -6,6 +6,7 @@ starts a model: what is served is a file.
 
 import asyncio
 import shlex
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,9 +18,13 @@ HOST = "127.0.0.1"
 MOST_VISITORS = 8
 """Each one is a process that reads the recording."""
 
+ENDING = (signal.SIGTERM, signal.SIGHUP)
+
 
 class ReplayServer(Server):
-    """Serves the recording at `path` until SIGINT or SIGTERM; `ready` is called once it does.
+    """Serves the recording at `path` until SIGINT or one of ENDING; `ready` is called once it does.
+
+    `is_ready` says whether that has been, `ended_by` which of ENDING has come.
 
     Pages of other sites cannot reach it through the visitor's browser, and its own page loads
     nothing from the network.
@@ -30,6 +35,8 @@ class ReplayServer(Server):
         command = "exec " + shlex.join([sys.executable, "-m", "tui.served", str(path.absolute())])
         super().__init__(command, host=HOST, port=port, title="idlegap")
         self._ready = ready
+        self.is_ready = False
+        self.ended_by: int | None = None
         self._own = {f"http://{host}:{port}" for host in (HOST, "localhost")}
         self._visits: set[asyncio.Task[object]] = set()
 
@@ -40,7 +47,11 @@ class ReplayServer(Server):
             OSError: the port cannot be had.
         """
         app = self._make_app()
-        web.run_app(app, host=self.host, port=self.port, print=lambda *_: self._ready(), access_log=None)
+        web.run_app(app, host=self.host, port=self.port, print=lambda *_: self._say_ready(), access_log=None)
+
+    def _say_ready(self) -> None:
+        self.is_ready = True
+        self._ready()
 
     async def _make_app(self) -> web.Application:
         app = await super()._make_app()
@@ -55,7 +66,16 @@ class ReplayServer(Server):
         )
 
     async def on_startup(self, app: web.Application) -> None:
-        """Nothing is said before the port is ours."""
+        """Nothing is said before the port is ours. From here on ENDING is told from SIGINT, but for
+        what is ignored (SIGHUP under nohup)."""
+        loop = asyncio.get_running_loop()
+        for number in ENDING:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                loop.add_signal_handler(number, self._end, number)
+
+    def _end(self, number: int) -> None:
+        self.ended_by = number
+        raise web.GracefulExit
 
     async def on_shutdown(self, app: web.Application) -> None:
         """End all visits, which would keep the server waiting."""

@@ -82,4 +82,9 @@ def absence(missing: Mapping[str, str], field: str, otherwise: str) -> str:
 
 def is_loading(snap: Snapshot) -> bool:
     """Whether no token has been seen yet and one may still come."""
-    return snap.failed is None and snap.rate is None and not any(m.visited for m in snap.modes)
+    return snap.failed is None and is_tokenless(snap)
+
+
+def is_tokenless(snap: Snapshot) -> bool:
+    """Whether no token has been seen yet, also where none can come any more."""
+    return snap.rate is None and not any(m.visited for m in snap.modes)

@@ -120,7 +120,11 @@ def _summary(result: BenchResult, arm: Arm) -> ArmSummary:
     bound_ns = _bound(result, missing)
     window = arm.window
     if window is None:
-        missing["split"] = arm.windows[-1].reason if arm.windows else "no profile window was taken"
+        # One that was interrupted has not asked yet, and would have been told the same.
+        needs = (
+            "profile windows need CUDA" if result.engine.device == "cpu" else "no profile window was taken"
+        )
+        missing["split"] = arm.windows[-1].reason if arm.windows else needs
     spec, source = _spec(result)
     measured = result.bandwidth.copy_bytes_per_s if result.bandwidth else None
     weights, steps = result.engine.weight_bytes, tok_per_s / result.engine.batch

@@ -10,6 +10,7 @@ from core.doctor.inquiry import (
     EngineAnswer,
     ask_engine,
     doctor_settings,
+    read_folders,
     read_sensors,
     read_software,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "diagnose",
     "doctor_settings",
     "doctor_text",
+    "read_folders",
     "read_sensors",
     "read_software",
 ]

@@ -1,6 +1,7 @@
 """From what was read to what can be measured: one finding for each reading and mode."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 import msgspec
 
@@ -8,6 +9,7 @@ from core.analysis.words import US, bandwidth, gigabytes, us
 from core.doctor.inquiry import COMPILER, CUDA, EngineAnswer, SensorReadings, Software
 from core.doctor.remedies import remedy
 from core.events import CgroupSample, CpuSample, GpuInfo, GpuSample
+from core.locations import Folder
 from core.modes import MODES
 
 
@@ -88,8 +90,14 @@ _UNITS = {
 """By how the field's name ends."""
 
 
-def diagnose(software: Software, sensors: SensorReadings, engine: EngineAnswer | None) -> Diagnosis:
-    """Put everything together; `engine` is None where no engine was asked."""
+def diagnose(
+    software: Software,
+    sensors: SensorReadings,
+    engine: EngineAnswer | None,
+    folders: Mapping[str, Folder] = MappingProxyType({}),
+) -> Diagnosis:
+    """Put everything together; `engine` is None where no engine was asked, `folders` are by what
+    they are for."""
     possible, reason = _gpu_decode(software, engine)
     return Diagnosis(
         possible,
@@ -100,6 +108,7 @@ def diagnose(software: Software, sensors: SensorReadings, engine: EngineAnswer |
             Section("measurements of the engine", tuple(_engine(engine))),
             Section("host", tuple(_host(sensors))),
             Section("GPU", tuple(_gpu(sensors))),
+            *([Section("folders", tuple(_folders(folders)))] if folders else []),
         ),
     )
 
@@ -208,6 +217,14 @@ def _gpu(sensors: SensorReadings) -> Iterator[Finding]:
         return
     yield from _sample(info, GPU_INFO_FIELDS)
     yield from _sample(sensors.gpu, GPU_FIELDS)
+
+
+def _folders(folders: Mapping[str, Folder]) -> Iterator[Finding]:
+    for name, folder in folders.items():
+        if folder.path is None:
+            yield _absent(name, folder.reason)
+        else:
+            yield _found(name, "; ".join(filter(None, (str(folder.path), folder.reason))))
 
 
 def _sample(

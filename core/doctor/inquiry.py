@@ -21,6 +21,7 @@ from core.events import (
     ProfileWindow,
     SensorEvent,
 )
+from core.locations import Folder, cache_dir, log_dir
 from core.sensors.thread import ThreadCounters
 from core.session import Sensors
 from core.settings import SYNTHETIC_TINY, Settings
@@ -95,6 +96,11 @@ def read_software(find: Callable[[str], object | None] = find_spec) -> Software:
     if not any(shutil.which(name) for name in COMPILERS):
         missing[COMPILER] = "no C compiler, which compiled modes need"
     return Software(versions, cuda, missing)
+
+
+def read_folders() -> dict[str, Folder]:
+    """Where an engine's files go, by what they are; the folders are made if need be."""
+    return {"engine logs": log_dir(), "compiled kernels": cache_dir()}
 
 
 def _torch_cuda(find: Callable[[str], object | None]) -> str | None:

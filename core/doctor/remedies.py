@@ -36,6 +36,7 @@ _REMEDIES = (
     ("CPU controller", "a host that turns the cpu controller on for this group"),
     ("cpu.stat", "a host that turns the cpu controller on for this group"),
     ("no cpufreq", "nothing inside a virtual machine: its host keeps the clock to itself"),
+    ("cannot be written", "a HOME, XDG folder or TMPDIR that can be written to"),
     ("/proc/", "mount /proc readable"),
 )
 

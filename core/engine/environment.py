@@ -6,7 +6,8 @@ because the default, a temporary folder, is gone after a reboot.
 """
 
 import os
-from pathlib import Path
+
+from core.locations import Folder
 
 QUIET = {
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
@@ -17,9 +18,11 @@ QUIET = {
 }
 
 
-def prepare_environment(cache: Path) -> None:
-    """Set what is not set already; `cache` is this application's cache directory."""
+def prepare_environment(cache: Folder) -> None:
+    """Set what is not set already; `cache` is for this application's caches, and without one the
+    libraries look for a folder themselves."""
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
-    os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(cache / "inductor"))
-    os.environ.setdefault("TRITON_CACHE_DIR", str(cache / "triton"))
+    if cache.path is not None:
+        os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(cache.path / "inductor"))
+        os.environ.setdefault("TRITON_CACHE_DIR", str(cache.path / "triton"))

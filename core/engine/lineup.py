@@ -10,6 +10,7 @@ import transformers
 
 from core.engine.device import Device
 from core.engine.errors import UnsupportedError
+from core.engine.memory import memory_words, one_memory_error
 from core.engine.model import LoadedModel, make_prompt
 from core.engine.modes import MODE_CLASSES, Mode, Workload
 from core.events import EngineReady, ModeStatus
@@ -30,8 +31,8 @@ class Lineup:
         """Make prompt and cache for `settings` and ask each mode whether it can run.
 
         Raises:
-            UnsupportedError: no mode can run, the first one asked for cannot, or a round is longer
-                than what the model was made for.
+            UnsupportedError: no mode can run, the first one asked for cannot, a round is longer
+                than what the model was made for, or there is no memory for the prompts.
         """
         longest = getattr(loaded.model.config.get_text_config(decoder=True), "max_position_embeddings", None)
         asked = max(settings.round_len, settings.max_cache_len or 0)
@@ -40,8 +41,12 @@ class Lineup:
                 f"a round of {asked:,} positions: {loaded.name} knows {longest:,}",
                 "use fewer --prompt-tokens or --new-tokens, or a shorter --max-cache-len",
             )
-        prompt = make_prompt(loaded, device, settings.prompt_tokens, settings.batch)
-        workload = Workload.build(loaded.model, device, prompt, settings.cache_len)
+        try:
+            with one_memory_error():
+                prompt = make_prompt(loaded, device, settings.prompt_tokens, settings.batch)
+                workload = Workload.build(loaded.model, device, prompt, settings.cache_len)
+        except torch.OutOfMemoryError as error:
+            raise UnsupportedError(memory_words(device, settings.batch)) from error
         lineup = cls(workload, {}, {})
         for name, mode_class in MODE_CLASSES.items():
             obstacle = mode_class.obstacle(workload)

@@ -27,6 +27,7 @@ from core.commands import (
 )
 from core.engine.errors import ModeError, UnsupportedError
 from core.engine.lineup import Lineup
+from core.engine.memory import memory_words, one_memory_error
 from core.engine.modes import Mode, forget_compiled
 from core.engine.outbox import Outbox
 from core.engine.probe import probe_dispatch
@@ -216,13 +217,15 @@ class DecodeLoop:
         self._say(stage, spec.summary)
         self._has_compiled |= spec.compiles
         try:
-            with self._unpinned():
+            with self._unpinned(), one_memory_error():
                 mode.enter()
                 mode.prefill()
                 mode.prepare()
                 mode.workload.device.synchronize()
         except (ModeError, torch.OutOfMemoryError) as error:
-            reason = str(error) if isinstance(error, ModeError) else "out of device memory"
+            work = mode.workload
+            too_large = memory_words(work.device, work.prompt.shape[0])
+            reason = str(error) if isinstance(error, ModeError) else too_large
             self._refused[mode.name] = reason
             self._outbox.put(ModeRefused(self._clock(), mode.name, reason))
             return False
@@ -363,12 +366,14 @@ class DecodeLoop:
         self._writer.flush()
         self._say("verifying", f"{self._mode.name} against {BASELINE}, {self._new_tokens} tokens")
         try:
-            if self._verifier is None:
-                self._verifier = Verifier(baseline, self._new_tokens, self._clock)
-            self._outbox.put(self._verifier.verify(self._mode))
+            with one_memory_error():
+                if self._verifier is None:
+                    self._verifier = Verifier(baseline, self._new_tokens, self._clock)
+                verified = self._verifier.verify(self._mode)
+            self._outbox.put(verified)
         except torch.OutOfMemoryError:
             self._verifier = None
-            self._not_verified("no device memory for a round of logits")
+            self._not_verified("not enough memory for a round of logits")
         self._mode.enter()
         self._round = None
         self._writer.begin_warm_up()

@@ -14,7 +14,8 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, Qwen2Config
 
 from core.engine.device import Device
-from core.engine.errors import UnsupportedError, first_line
+from core.engine.errors import UnsupportedError, first_line, is_out_of_memory
+from core.engine.memory import one_memory_error
 from core.events import Stage
 from core.settings import SYNTHETIC_DEFAULT, SYNTHETIC_PREFIX, SYNTHETIC_TINY
 
@@ -103,11 +104,16 @@ def load_model(name: str | None, device: Device, progress: Progress) -> LoadedMo
     """
     name = name or (SYNTHETIC_DEFAULT if device.is_cuda else SYNTHETIC_TINY)
     try:
-        if name.startswith(SYNTHETIC_PREFIX):
-            progress("building", f"{name.removeprefix(SYNTHETIC_PREFIX)} shape, random weights", None)
-            return _synthetic(name, device)
-        return _pretrained(name, device, progress)
+        with one_memory_error():
+            if name.startswith(SYNTHETIC_PREFIX):
+                progress("building", f"{name.removeprefix(SYNTHETIC_PREFIX)} shape, random weights", None)
+                return _synthetic(name, device)
+            return _pretrained(name, device, progress)
     except torch.OutOfMemoryError as error:
+        if not device.is_cuda:
+            raise UnsupportedError(
+                f"--model {name}: does not fit into this machine's memory", "choose a smaller model"
+            ) from error
         free, total = torch.cuda.mem_get_info(device.torch)
         raise UnsupportedError(
             f"--model {name}: does not fit ({free / 1e9:.1f} of {total / 1e9:.1f} GB free on {device.name})",
@@ -140,10 +146,10 @@ def _pretrained(name: str, device: Device, progress: Progress) -> LoadedModel:
             folder, dtype=dtype, attn_implementation="sdpa", local_files_only=True
         )
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    except torch.OutOfMemoryError:
-        raise
     # Damaged files, unknown architectures and missing optional packages raise many classes.
     except Exception as error:
+        if is_out_of_memory(error):
+            raise
         raise UnsupportedError(
             f"--model {name}: not a causal language model that transformers can load: {first_line(error)}",
             "give a hub id or a folder with config.json, safetensors weights and a tokenizer",

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from core.commands import AnyCommand
 from core.engine.environment import prepare_environment
-from core.engine.errors import UnsupportedError, first_line
+from core.engine.errors import UnsupportedError, first_line, is_out_of_memory, memory_line
 from core.engine.outbox import Outbox
 from core.engine.placement import Placement
 from core.events import EngineFailed, EngineStage, Notice, Stage
@@ -54,7 +54,8 @@ class EngineThread(threading.Thread):
 
     def _run(self) -> None:
         self._say("importing", "torch and transformers")
-        prepare_environment(cache_dir())
+        cache = cache_dir()
+        prepare_environment(cache)
         import torch
 
         from core.engine.bandwidth import measure_bandwidth
@@ -68,6 +69,9 @@ class EngineThread(threading.Thread):
         torch.set_grad_enabled(False)
         settings = self.settings
         device = choose_device(settings.device, settings.wait)
+        if device.is_cuda and cache.reason:
+            kept = "are not kept" if cache.path is None else f"are kept in {cache.path}"
+            self.outbox.put(Notice(self.clock(), f"compiled kernels {kept}; {cache.reason}"))
         loaded = load_model(settings.model, device, self._say)
         counters = ThreadCounters() if settings.sensing else None
         missing = {"run_delay_ns": "sensing is off"}
@@ -117,6 +121,9 @@ class EngineThread(threading.Thread):
         if isinstance(error, ImportError):
             hint = "install idlegap with its dependencies"
             return EngineFailed(self.clock(), f"cannot import: {error}", unsupported=True, hint=hint)
+        if is_out_of_memory(error):
+            hint = "use a smaller --batch, fewer --prompt-tokens or a smaller --model"
+            return EngineFailed(self.clock(), f"out of memory: {memory_line(error)}", hint=hint)
         trace = "".join(traceback.format_exception(error)).splitlines()
         reason = f"{type(error).__name__}: {first_line(error)}"
         return EngineFailed(self.clock(), reason, log_tail=tuple(trace[-LOG_TAIL_LINES:]))

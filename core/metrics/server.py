@@ -1,5 +1,6 @@
 """The HTTP server that Prometheus scrapes; on this machine alone unless told otherwise."""
 
+from errno import EADDRINUSE
 from typing import Self
 
 from prometheus_client import CollectorRegistry, start_http_server
@@ -48,7 +49,11 @@ class MetricsServer:
         try:
             self._server, self._thread = start_http_server(port, host, registry)
         except OSError as error:
-            raise MetricsError(f"--metrics {host}:{port}: {error.strerror or error}") from error
+            instead = "; choose another port, 0 takes any free one" if error.errno == EADDRINUSE else ""
+            raise MetricsError(f"--metrics {host}:{port}: {error.strerror or error}{instead}") from error
+        except UnicodeError as error:
+            # The encoding of host names knows no label of more than 63 characters, nor an empty one.
+            raise MetricsError(f"--metrics {host}:{port}: no host can have this name") from error
         self.host, self.port = host, self._server.server_port
 
     @property

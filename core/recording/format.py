@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 from core.events import SCHEMA_VERSION, AnyEvent
+from core.settings import LEAST_BYTES_PER_S, MOST_BYTES_PER_S
 
 MAX_LINE_BYTES = 4 << 20
 """A thousand times the longest line of real recordings (a profile window of 4 KB)."""
@@ -111,8 +112,9 @@ def decode_header(line: bytes, path: Path) -> Header:
         raise RecordingError(path, f"damaged header: {error}", 1) from error
     if not 0 <= header.started_ns < MAX_NS:
         raise RecordingError(path, f"damaged header: started_ns {header.started_ns}", 1)
-    if header.spec_bytes_per_s is not None and header.spec_bytes_per_s < 1:
-        raise RecordingError(path, f"damaged header: spec_bytes_per_s {header.spec_bytes_per_s}", 1)
+    spec = header.spec_bytes_per_s
+    if spec is not None and not LEAST_BYTES_PER_S <= spec <= MOST_BYTES_PER_S:
+        raise RecordingError(path, f"damaged header: spec_bytes_per_s {spec}", 1)
     return header
 
 

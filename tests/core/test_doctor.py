@@ -35,6 +35,7 @@ from core.events import (
     ProfileWindow,
     SensorEvent,
 )
+from core.locations import Folder
 from core.modes import MODE_NAMES
 from core.settings import parse_device
 from tests.core.bench.fake_engine import H200, READY, FakeEngine, drive, replace_struct
@@ -190,6 +191,23 @@ def test_a_rejected_profile_window_gives_its_reason() -> None:
     found = diagnose(SOFTWARE, SENSORS, EngineAnswer(READY_ALL, window=window, reason="ended"))
     assert finding(found, "device busy and idle gaps").text == "no kernel records: CUPTI is missing"
     assert finding(found, "cost of a launch").text == "ended"
+
+
+def test_where_files_go_is_told_and_what_is_not_as_usual_with_its_reason() -> None:
+    folders = {
+        "engine logs": Folder(
+            Path("/tmp/idlegap-7/log"), "/home/log cannot be written: Read-only file system"
+        ),
+        "compiled kernels": Folder(None, "/home/cache cannot be written: Read-only file system"),
+    }
+    found = diagnose(SOFTWARE, SENSORS, ANSWER, folders)
+    log = finding(found, "engine logs")
+    assert log.available
+    assert log.text == "/tmp/idlegap-7/log; /home/log cannot be written: Read-only file system"
+    kernels = finding(found, "compiled kernels")
+    assert not kernels.available
+    assert "HOME" in kernels.remedy
+    assert found.gpu_decode
 
 
 def test_the_text_fits_80_columns_and_the_json_holds_everything() -> None:

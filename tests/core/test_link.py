@@ -9,8 +9,9 @@ import psutil
 import pytest
 
 from core.commands import SetMode
-from core.events import EngineFailed, EngineReady, ModeEntered, TokenBatch
+from core.events import EngineFailed, EngineReady, EngineStage, ModeEntered, Notice, TokenBatch
 from core.link import EngineProcess, InProcessEngine, describe_exit
+from core.locations import Folder
 from core.settings import Settings
 
 SETTINGS = Settings(device="cpu", prompt_tokens=8, new_tokens=16)
@@ -59,6 +60,8 @@ def test_a_killed_engine_is_an_event_with_its_cause_and_can_be_restarted(engine)
     failed = wait_for(engine, lambda e: isinstance(e, EngineFailed))
     assert "signal 9 (SIGKILL)" in failed.reason
     assert not failed.unsupported
+    assert failed.hint.startswith("if memory ran out, ")
+    assert "engine.log" in failed.hint
     engine.restart()
     assert wait_for(engine, lambda e: isinstance(e, EngineReady)).pid != ready.pid
 
@@ -70,6 +73,47 @@ def test_an_impossible_request_is_said_as_such(tmp_path):
     source.close()
     assert failed.unsupported
     assert failed.reason.startswith("--device cuda:99:")
+    assert not [e for e in source.poll() if isinstance(e, EngineFailed)]
+
+
+def test_a_log_that_is_not_in_its_usual_place_is_told_before_anything_else(tmp_path):
+    folder = tmp_path / "log"
+    folder.mkdir()
+    reason = "/home/log cannot be written: Read-only file system"
+    source = EngineProcess(SETTINGS, logs=lambda: Folder(folder, reason))
+    source.start()
+    seen = []
+    wait_for(source, lambda e: isinstance(e, TokenBatch), seen)
+    source.close()
+    (log,) = folder.iterdir()
+    assert isinstance(seen[0], Notice)
+    assert seen[0].text == f"the engine's log is {log}; {reason}"
+
+
+def test_without_any_place_for_a_log_the_engine_runs_all_the_same(tmp_path):
+    source = EngineProcess(SETTINGS, logs=lambda: Folder(None, "nothing here can be written"))
+    source.start()
+    seen = []
+    ready = wait_for(source, lambda e: isinstance(e, EngineReady), seen)
+    os.kill(ready.pid, signal.SIGKILL)
+    failed = wait_for(source, lambda e: isinstance(e, EngineFailed))
+    source.close()
+    told = "no log of the engine is kept: nothing here can be written"
+    assert [e.text for e in seen if isinstance(e, Notice)] == [told]
+    assert failed.hint.endswith(told)
+    assert failed.log_tail == ()
+
+
+def test_an_engine_that_is_still_starting_is_not_waited_for(tmp_path):
+    before = psutil.Process().children()
+    source = EngineProcess(SETTINGS, log_path=tmp_path / "log", close_timeout_s=10**6)
+    source.start()
+    wait_for(source, lambda e: isinstance(e, EngineStage) and e.stage == "importing")
+    (engine,) = [child for child in psutil.Process().children() if child not in before]
+    # However long it imports, it hears nothing meanwhile.
+    engine.suspend()
+    source.close()
+    assert not engine.is_running()
     assert not [e for e in source.poll() if isinstance(e, EngineFailed)]
 
 

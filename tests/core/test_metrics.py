@@ -256,7 +256,8 @@ def fetch(url: str) -> str:
 def test_the_server_answers_and_gives_its_port_back() -> None:
     with serving() as server:
         names = {family.name for family in text_string_to_metric_families(fetch(server.url))}
-        with pytest.raises(MetricsError, match=rf"--metrics 127\.0\.0\.1:{server.port}: "):
+        taken = rf"--metrics 127\.0\.0\.1:{server.port}: .*; choose another port, 0 takes any free one"
+        with pytest.raises(MetricsError, match=taken):
             MetricsServer(MetricsCollector(lambda: None, Tally()), "127.0.0.1", server.port)
     assert "idlegap_token_wall_seconds" in names
     with MetricsServer(MetricsCollector(lambda: None, Tally()), server.host, server.port) as again:
@@ -266,6 +267,12 @@ def test_the_server_answers_and_gives_its_port_back() -> None:
 def test_a_host_that_is_not_this_machine_is_refused() -> None:
     with pytest.raises(MetricsError, match=r"--metrics 192\.0\.2\.1:0: "):
         MetricsServer(MetricsCollector(lambda: None, Tally()), "192.0.2.1", 0)
+
+
+@pytest.mark.parametrize("host", ["a" * 64, "a..b", "\udcff"])
+def test_what_can_be_no_name_of_a_host_is_refused(host: str) -> None:
+    with pytest.raises(MetricsError, match="no host can have this name"):
+        MetricsServer(MetricsCollector(lambda: None, Tally()), *parse_address(f"{host}:9"))
 
 
 def exposed_names() -> set[str]:

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from core.recording import RecordingReader
 from core.settings import DEFAULT_NEW_TOKENS, DEFAULT_PROMPT_TOKENS, Settings
 from tui import cli
 from tui.exit_codes import ExitCode, signal_code
-from tui.verbs.live import LiveOptions, options_from
+from tui.verbs.live import LiveOptions, options_from, recorder_for
 from tui.verbs.recording_option import RecordOptions
 
 
@@ -92,6 +93,16 @@ def test_every_setting_has_an_option() -> None:
         ("--batch 0", ["--batch 0"]),
         ("--spec-bandwidth -1", ["--spec-bandwidth -1", "GB/s"]),
         ("--spec-bandwidth nan", ["--spec-bandwidth nan"]),
+        ("--spec-bandwidth inf", ["--spec-bandwidth inf"]),
+        ("--spec-bandwidth 1e-10", ["--spec-bandwidth 1e-10", "from 1 to 1,000,000, in GB/s"]),
+        ("--spec-bandwidth 1e7", ["--spec-bandwidth 1e+07"]),
+        ("--batch 5000", ["--batch 5000", "at most 4,096"]),
+        ("--batch 99999999999999999999", ["--batch 99999999999999999999", "at most 4,096"]),
+        ("--prompt-tokens 10000001", ["--prompt-tokens 10000001", "at most 10,000,000"]),
+        ("--new-tokens 99999999999999999999", ["--new-tokens", "at most 10,000,000"]),
+        ("--max-cache-len 99999999999999999999", ["--max-cache-len", "at most 20,000,000"]),
+        ("--device cuda:99999999999999999999", ["--device cuda:9999", "cuda:N"]),
+        ("--model nope\udcff", ["--model 'nope\\udcff'", "UTF-8"]),
         ("--pin -1", ["--pin -1", "from 0"]),
         ("--pin 99999", ["--pin 99999", "cores that this process may use"]),
         ("--nice 20", ["--nice 20", "-20 to 19"]),
@@ -105,6 +116,7 @@ def test_every_setting_has_an_option() -> None:
         ("--record -", ["--record -", "names no file"]),
         ("--model=", ["--model ''", "names no model"]),
         ("--record-max 100K", ["--record-max 100K", "262,144"]),
+        (f"--record-max {'9' * 400}G", ["--record-max 999", "more than any disk holds"]),
         ("--neighbour-core 99999", ["--neighbour-core 99999", "may use"]),
         ("bench --metrics 70000", ["--metrics 70000", "65535"]),
         ("bench --record-max little", ["--record-max little", "500M"]),
@@ -127,6 +139,16 @@ def test_what_cannot_work_is_one_clear_line(
     assert err.count("\n") == 1
     for name in named:
         assert name in err
+
+
+@pytest.mark.parametrize("gigabytes_per_s", ["1", "4800", "1000000"])
+def test_a_bandwidth_that_is_taken_can_be_read_back(gigabytes_per_s: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    recorder = recorder_for(live_options(["--spec-bandwidth", gigabytes_per_s]))
+    recorder.start(path)
+    recorder.stop()
+    with RecordingReader(path) as reader:
+        assert reader.header.spec_bytes_per_s == float(gigabytes_per_s) * 1e9
 
 
 def test_without_a_terminal_it_exits_2_with_a_hint_that_works() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from core.commands import AnyCommand, SetShape, TakeProfile, VerifyModes
+from core.commands import AnyCommand, RestartRound, SetPaused, SetShape, TakeProfile, VerifyModes
 from core.snapshot import RecordingView, Snapshot
 from tests.tui.support import scenes
 from tests.tui.support.fake_feed import FakeFeed
@@ -47,6 +47,32 @@ async def test_a_key_asks_the_engine_and_is_answered(
     feed, shown = await pressed(snap, key)
     assert feed.commands == [command]
     assert f"! {answer}" in shown or answer in shown
+
+
+PAUSED = replace(shaped(), paused=True)
+
+
+@pytest.mark.parametrize(
+    ("key", "command", "answer"),
+    [
+        ("t", RestartRound(), "! the round restarts when the pause ends"),
+        ("m", TakeProfile(), "! measuring device time …"),
+        ("v", VerifyModes(), "! verifying tokens against eager-static …"),
+        ("b", SetShape(2, 512), "! batch 2, prompt of 512 tokens"),
+        ("p", SetPaused(False), "! going on …"),
+    ],
+)
+async def test_in_a_pause_only_the_round_has_to_wait(key: str, command: AnyCommand, answer: str) -> None:
+    feed, shown = await pressed(PAUSED, key)
+    assert feed.commands == [command]
+    assert answer in shown
+
+
+@pytest.mark.parametrize("key", ["p", "t", "m", "v", "b"])
+async def test_an_engine_that_has_ended_is_asked_for_nothing(key: str) -> None:
+    feed, shown = await pressed(scenes.failed(), key)
+    assert feed.commands == []
+    assert "! the engine has ended; R starts it again" in shown
 
 
 @pytest.mark.parametrize(

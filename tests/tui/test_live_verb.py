@@ -145,33 +145,66 @@ def test_a_live_run_records_itself_its_neighbours_and_its_end(tmp_path: Path) ->
     assert counts == [1, 0]
 
 
-NO_FOLDER = {"XDG_STATE_HOME": "/dev/null/x"}
+WITHOUT_PYTHON = """
+import sys
+sys.executable = "/nowhere/python"
+from tui.cli import main
+sys.exit(main(["live", "--device", "cpu", "--no-nvml"]))
+"""
 
 
 def test_an_engine_that_cannot_be_started_is_a_screen_and_exit_4() -> None:
-    command = [sys.executable, "-m", "tui", "live", "--device", "cpu", "--no-nvml"]
-    program = PtyProgram(command, environment=NO_FOLDER)
+    program = PtyProgram([sys.executable, "-c", WITHOUT_PYTHON])
     try:
-        program.wait_for_text("cannot be started: [Errno 20] Not a directory")
+        program.wait_for_text("cannot be started: [Errno 2] No such file")
         program.press("R")
         program.wait_for_text("starting the engine again")
-        program.wait_for_text("cannot be started: [Errno 20] Not a directory")
+        program.wait_for_text("cannot be started: [Errno 2] No such file")
         program.press("q")
         assert program.wait() == ExitCode.ENGINE_FAILED
         assert program.terminal_restored
-        assert program.stderr.startswith("idlegap: cannot be started: [Errno 20] Not a directory: ")
+        assert program.stderr.startswith("idlegap: cannot be started: [Errno 2] No such file or directory: ")
     finally:
         program.close()
 
 
-def test_an_engine_in_this_process_without_a_log_is_refused_before_the_screen_is_up() -> None:
-    command = [sys.executable, "-m", "tui", "live", "--device", "cpu", "--no-nvml", "--in-process"]
-    program = PtyProgram(command, environment=NO_FOLDER)
+@pytest.mark.parametrize("more", [[], ["--in-process"]], ids=["process", "in-process"])
+def test_a_log_that_cannot_be_where_it_belongs_is_elsewhere_and_the_screen_says_where(
+    more: list[str], tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    home.touch()
+    command = [sys.executable, "-m", "tui", "live", "--device", "cpu", "--no-nvml", *more]
+    elsewhere = {"TMPDIR": str(tmp_path), "HOME": str(home), "XDG_STATE_HOME": str(home / "state")}
+    program = PtyProgram(command, environment=elsewhere, size=(200, 40))
+    try:
+        program.wait_for_text(f"log is {tmp_path}/idlegap-")
+        program.wait_for_text("ms/token")
+        program.press("q")
+        assert program.wait() == ExitCode.DONE
+        assert len(list(tmp_path.glob("idlegap-*/log/engine-*.log"))) == 1
+    finally:
+        program.close()
+
+
+NO_LOG_AT_ALL = """
+import sys, tempfile
+tempfile.tempdir = sys.argv[1]
+from tui.cli import main
+sys.exit(main(["live", "--device", "cpu", "--no-nvml", "--in-process"]))
+"""
+
+
+def test_an_engine_in_this_process_without_a_log_is_refused_before_the_screen_is_up(tmp_path: Path) -> None:
+    nowhere = tmp_path / "file"
+    nowhere.touch()
+    command = [sys.executable, "-c", NO_LOG_AT_ALL, str(nowhere)]
+    program = PtyProgram(command, environment={"XDG_STATE_HOME": str(nowhere)})
     try:
         assert program.wait() == ExitCode.USAGE
         assert not program.on_alternate_screen
         said = program.stderr
-        assert said.startswith("idlegap: --in-process: its log cannot be written: [Errno 20] ")
+        assert said.startswith(f"idlegap: --in-process: its log cannot be written: {nowhere}")
         assert said.count("\n") == 1
     finally:
         program.close()

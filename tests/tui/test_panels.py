@@ -329,6 +329,9 @@ def test_a_notice_goes_before_the_sentence() -> None:
     snap = scenes.eager_and_graph()
     assert text(Sentence, snap).startswith(" ► The host submits once")
     assert text(Sentence, replace(snap, notice="look")).startswith(" ! look")
+    assert "the last ones before the engine ended" in text(Sentence, scenes.failed())
+    tokenless = text(Sentence, scenes.unsupported())
+    assert tokenless == " ► The engine ended before it had decoded anything."
 
 
 def test_text_shows_its_end() -> None:

@@ -123,14 +123,17 @@ async def test_pages_of_other_sites_are_turned_away(serving: Serving, origin: st
     assert serving.visits == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=lambda number: number.name)
+ENDS = {signal.SIGINT: 0, signal.SIGTERM: 143, signal.SIGHUP: 129, signal.SIGKILL: -signal.SIGKILL}
+
+
+@pytest.mark.parametrize("number", ENDS, ids=lambda number: number.name)
 async def test_visits_end_with_the_server(serving: Serving, number: signal.Signals) -> None:
     async with aiohttp.ClientSession(headers={"Origin": serving.url}) as browser:
         visitor = await browser.ws_connect(f"{serving.url}/ws")
         await read_until(visitor, "REPLAY playing")
         watched = [os.pidfd_open(visit.pid) for visit in serving.visits]
         serving.process.send_signal(number)
-        assert serving.process.wait(DEADLINE_S) == (0 if number == signal.SIGINT else -number)
+        assert serving.process.wait(DEADLINE_S) == ENDS[number]
         for visit in watched:
             assert select.select([visit], [], [], DEADLINE_S)[0]
             os.close(visit)
@@ -213,6 +216,7 @@ def test_a_port_that_is_taken_and_a_missing_extra_are_one_clear_line() -> None:
         )
     assert (done.returncode, done.stderr.count("\n")) == (ExitCode.USAGE, 1)
     assert f"--port {port}: " in done.stderr
+    assert "choose another with --port\n" in done.stderr
     code = (
         f"import sys; sys.modules['textual_serve'] = None\nfrom tui.cli import main\nsys.exit(main({line!r}))"
     )

@@ -298,7 +298,7 @@ def test_a_full_disk_is_one_clear_line() -> None:
     line = f"{sys.executable} -m tui export {REAL} --csv > /dev/full"
     done = subprocess.run(["bash", "-c", line], cwd=ROOT, capture_output=True, text=True, timeout=100)
     assert done.returncode == ExitCode.USAGE
-    assert done.stderr == "idlegap: stdout: cannot be written: No space left on device\n"
+    assert done.stderr == "idlegap: stdout cannot be written: No space left on device\n"
 
 
 @pytest.mark.parametrize(

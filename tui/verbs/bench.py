@@ -10,6 +10,7 @@ from tui.verbs.base import UsageError
 from tui.verbs.metrics_option import Address, add_metrics, metrics_from
 from tui.verbs.output import add_json, deliver, text_width
 from tui.verbs.recording_option import RecordOptions, add_record, json_target, record_from
+from tui.verbs.streams import check_stdout
 from tui.verbs.workload import add_workload, settings_from
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from tui.verbs.measuring import Connect
 
 HELP = "measure all modes in turns: the table, the speed-ups with their intervals, and what follows"
+
+MOST_RUNS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,8 @@ def options_from(arguments: argparse.Namespace) -> BenchOptions:
     runs = DEFAULT_RUNS if arguments.runs is None else arguments.runs
     if runs < 1:
         raise UsageError(f"--runs {runs}: must be at least 1")
+    if runs > MOST_RUNS:
+        raise UsageError(f"--runs {runs}: must be at most {MOST_RUNS:,}")
     record = record_from(arguments)
     return BenchOptions(
         settings_from(arguments),
@@ -71,6 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
         UsageError: for options that cannot work, or a result that cannot be written.
     """
     options = options_from(arguments)
+    check_stdout(options.json)
     from tui.verbs.measuring import connect
 
     return bench(options, connect)

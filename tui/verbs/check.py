@@ -1,7 +1,6 @@
 """The verb `check`: is this machine any good?"""
 
 import argparse
-import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from tui.exit_codes import ExitCode
 from tui.verbs.base import UsageError
 from tui.verbs.output import add_json, deliver
 from tui.verbs.recording_option import RecordOptions, add_record, json_target, record_from
+from tui.verbs.streams import check_stdout
 from tui.verbs.workload import add_machine, settings_from
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from tui.verbs.measuring import Connect
 
 HELP = "say within a minute whether this machine is any good for decoding"
+
+MOST_SECONDS = 86_400
 
 EXIT_CODES = (
     "Exit code: 0 this machine is good, 1 it is not, 3 there is no GPU here to judge (or none that can be "
@@ -56,8 +58,10 @@ def options_from(arguments: argparse.Namespace) -> CheckOptions:
     from core.bench.check import CHECK_NEW_TOKENS, CHECK_SECONDS
 
     seconds = CHECK_SECONDS if arguments.seconds is None else arguments.seconds
-    if not (seconds > 0 and math.isfinite(seconds)):
-        raise UsageError(f"--seconds {seconds:g}: must be above 0")
+    if not 0 < seconds <= MOST_SECONDS:
+        raise UsageError(
+            f"--seconds {seconds:g}: must be above 0 and at most {MOST_SECONDS:,}, which is a day"
+        )
     settings = msgspec.structs.replace(settings_from(arguments), new_tokens=CHECK_NEW_TOKENS)
     record = record_from(arguments)
     return CheckOptions(settings, seconds, json_target(arguments, record), record)
@@ -70,6 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
         UsageError: for options that cannot work, or a result that cannot be written.
     """
     options = options_from(arguments)
+    check_stdout(options.json)
     from tui.verbs.measuring import connect
 
     return check(options, connect)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from tui.exit_codes import ExitCode
 from tui.verbs.output import add_json, deliver, say, target_file
+from tui.verbs.streams import check_stdout
 
 if TYPE_CHECKING:
     from core.doctor import EngineAnswer
@@ -35,6 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
         UsageError: the findings cannot be written where they were asked for.
     """
     target = target_file("--json", arguments.json)
+    check_stdout(target)
     from core.sensors.sampler import Sampler
     from tui.verbs.measuring import connect
 
@@ -52,13 +54,16 @@ def doctor(
     Whatever fails on the way is a finding, never the end: this verb is what people turn to on a
     machine where nothing works.
     """
-    from core.doctor import EngineAnswer, diagnose, doctor_text, read_sensors, read_software
+    from core.doctor import EngineAnswer, diagnose, doctor_text, read_folders, read_sensors, read_software
     from core.doctor.inquiry import SensorReadings, Software
     from tui.verbs.stopping import StopSignals
 
     with StopSignals() as stop:
         say("asking an engine what it can do here; importing torch takes a while")
         answer = guarded(lambda: _answer(connect, stop), lambda why: EngineAnswer(reason=why))
+        if stop():
+            say("interrupted")
+            return stop.code
         heard: deque[SensorEvent] = deque()
         uuid = answer.ready.device_uuid if answer.ready is not None else None
         readings = guarded(
@@ -69,7 +74,7 @@ def doctor(
         if stop():
             say("interrupted")
             return stop.code
-        found = diagnose(software, readings, answer)
+        found = diagnose(software, readings, answer, read_folders())
         deliver(DIAGNOSIS, found, doctor_text(found), target)
     return ExitCode.DONE if found.gpu_decode else ExitCode.UNSUPPORTED
 

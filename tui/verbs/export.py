@@ -1,15 +1,15 @@
 """The verb `export`: the tokens of a recording as a table."""
 
 import argparse
-import os
 import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui.exit_codes import ExitCode, signal_code
+from tui.interrupts import raised
 from tui.verbs.base import UsageError
-from tui.verbs.output import STDOUT, say, target_file
+from tui.verbs.output import STDOUT, give_up_stdout, say, target_file
 from tui.verbs.recording_file import add_recording, recording_path
 
 if TYPE_CHECKING:
@@ -39,12 +39,14 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         UsageError: the recording cannot be read, the table not be written, or the extra is not
             installed.
+        KeyboardInterrupt: ctrl+c came meanwhile; no unfinished file is left.
     """
     output = target_file("-o", arguments.output, new=True) or STDOUT
     if arguments.parquet and output == STDOUT:
         raise UsageError("--parquet is not for a terminal or a pipe: name a new file with -o FILE")
-    with recording_path(arguments.file) as path:
-        summary = _to_stdout(path) if output == STDOUT else _to_file(path, output, parquet=arguments.parquet)
+    with recording_path(arguments.file) as path, raised():
+        to_stdout = output == STDOUT
+        summary = _to_stdout(path) if to_stdout else _to_file(path, output, parquet=arguments.parquet)
     if summary is None:
         return signal_code(signal.SIGPIPE)
     place = "" if output == STDOUT else f" to {output}"
@@ -67,15 +69,10 @@ def _to_stdout(recording: Path) -> "ExportSummary | None":
     """The table as CSV; None if its reader has gone."""
     from core.export import export_csv
 
-    if sys.stdout is None:
-        raise UsageError("stdout cannot be written: it is closed")
     try:
         summary = export_csv(recording, sys.stdout)
         sys.stdout.flush()
     except OSError as error:
-        # What is left in the buffer cannot be written either: it must not fail again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):
-            return None
-        raise UsageError(f"stdout: cannot be written: {error.strerror}") from error
+        give_up_stdout(error)
+        return None
     return summary

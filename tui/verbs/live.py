@@ -92,13 +92,14 @@ def run(arguments: argparse.Namespace) -> int:
     from tui.live_app import LiveApp
     from tui.screen_run import run_screen
 
-    log = _own_log() if options.in_process else None
+    log, elsewhere = _own_log() if options.in_process else (None, "")
     tally = tally_for(options.metrics)
     live = build_session(options, tally)
     with serving(options.metrics, tally, lambda: live.latest) as url:
         if options.record.file is not None:
             _record(live, options.record.file)
-        greeting = f"metrics are served at {url}" if url else ""
+        metrics = f"metrics are served at {url}" if url else ""
+        greeting = "; ".join(filter(None, (metrics, elsewhere)))
         code = run_screen(
             live,
             lambda level, output: LiveApp(
@@ -162,21 +163,24 @@ def _record(live: "LiveSession", file: Path) -> None:
         raise UsageError(f"--record {error}") from error
 
 
-def _own_log() -> Path:
+def _own_log() -> tuple[Path, str]:
     """An engine process has a log of its own; inside this process libraries write to our outputs.
+    The file, and what to say about it where it is not in its usual place.
 
     Raises:
         UsageError: it cannot be written.
     """
     from core.locations import log_dir
 
-    path = log_dir() / f"engine-{os.getpid()}.log"
+    folder = log_dir()
+    if folder.path is None:
+        raise UsageError(f"--in-process: its log cannot be written: {folder.reason}")
+    path = folder.path / f"engine-{os.getpid()}.log"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
     except OSError as error:
         raise UsageError(f"--in-process: its log cannot be written: {error}") from error
-    return path
+    return path, f"the log is {path}; {folder.reason}" if folder.reason else ""
 
 
 def _core(core: int | None) -> int | None:

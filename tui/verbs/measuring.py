@@ -122,6 +122,9 @@ def _measure(
                 nice=settings.nice,
             ).run()
         finally:
+            if stop():
+                # A mode that compiles keeps its engine from hearing of it for seconds.
+                shown.say("stopping the engine")
             driver.close()
 
 

@@ -1,6 +1,7 @@
 """Where things go: results to stdout or into a file, everything else to stderr."""
 
 import argparse
+import errno
 import os
 import shutil
 import sys
@@ -117,8 +118,7 @@ def emit_text(text: str) -> None:
     Raises:
         UsageError: stdout cannot be written.
     """
-    encoding = sys.stdout.encoding if sys.stdout is not None else "utf-8"
-    emit(clean_lines(text).encode(encoding, "replace"))
+    emit(clean_lines(text).encode(sys.stdout.encoding, "replace"))
 
 
 def emit(data: bytes) -> None:
@@ -127,23 +127,30 @@ def emit(data: bytes) -> None:
     Raises:
         UsageError: stdout cannot be written.
     """
-    if sys.stdout is None:
-        raise UsageError("stdout cannot be written: it is closed")
     try:
         sys.stdout.buffer.write(data)
         sys.stdout.flush()
     except OSError as error:
-        # The interpreter would fail once more when it flushes at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if not isinstance(error, BrokenPipeError):
-            raise UsageError(f"stdout cannot be written: {error.strerror}") from error
+        give_up_stdout(error)
+
+
+def give_up_stdout(error: OSError) -> None:
+    """Write nothing more to stdout after `error`. A reader that has gone is no fault.
+
+    Raises:
+        UsageError: any other error.
+    """
+    # The interpreter would fail once more when it flushes at its end.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if not isinstance(error, BrokenPipeError):
+        why = "it is closed" if error.errno == errno.EBADF else error.strerror
+        raise UsageError(f"stdout cannot be written: {why}") from error
 
 
 def say(text: str) -> None:
-    """Tell the user something on stderr; without one there is nobody to tell."""
-    if sys.stderr is not None:
-        with suppress(OSError):
-            print(f"{PROGRAM}: {clean_lines(text)}", file=sys.stderr, flush=True)
+    """Tell the user something on stderr; where that cannot be written, nobody is to be told."""
+    with suppress(OSError):
+        print(f"{PROGRAM}: {clean_lines(text)}", file=sys.stderr, flush=True)
 
 
 def text_width() -> int:

@@ -1,11 +1,12 @@
 """The verb `serve`: a recording in a browser."""
 
 import argparse
+import errno
 import platform
 import sys
 
 from tui.clean import clean
-from tui.exit_codes import ExitCode
+from tui.exit_codes import ExitCode, signal_code
 from tui.verbs.base import UsageError
 from tui.verbs.recording_file import add_recording, recording_path
 
@@ -22,11 +23,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve until ctrl+c; exit code 0.
+    """Serve until ctrl+c, which is exit code 0, or until another signal, which is that signal's.
 
     Raises:
         UsageError: the recording cannot be read, the port not be had, or the extra is not
             installed.
+        KeyboardInterrupt: ctrl+c came before anything was served.
     """
     from core.recording import survey
 
@@ -50,8 +52,12 @@ def run(arguments: argparse.Namespace) -> int:
             if ending:
                 print(f"  {ending}", file=sys.stderr)
 
+        server = ReplayServer(path, port, ready)
         try:
-            ReplayServer(path, port, ready).serve()
+            server.serve()
         except OSError as error:
-            raise UsageError(f"--port {port}: {error.strerror or error}") from error
-    return ExitCode.DONE
+            instead = "; choose another with --port" if error.errno == errno.EADDRINUSE else ""
+            raise UsageError(f"--port {port}: {error.strerror or error}{instead}") from error
+    if not server.is_ready:
+        raise KeyboardInterrupt
+    return ExitCode.DONE if server.ended_by is None else signal_code(server.ended_by)

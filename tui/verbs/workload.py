@@ -105,9 +105,15 @@ def _modes(text: str) -> tuple[str, ...]:
 
 
 def _bandwidth(gigabytes_per_s: float) -> float:
-    if not 0 < gigabytes_per_s < float("inf"):
-        raise UsageError(f"--spec-bandwidth {gigabytes_per_s:g}: must be above 0, in GB/s")
-    return gigabytes_per_s * GB
+    from core.settings import LEAST_BYTES_PER_S, MOST_BYTES_PER_S
+
+    bytes_per_s = gigabytes_per_s * GB
+    if not LEAST_BYTES_PER_S <= bytes_per_s <= MOST_BYTES_PER_S:
+        raise UsageError(
+            f"--spec-bandwidth {gigabytes_per_s:g}: must be from {LEAST_BYTES_PER_S / GB:,.0f} to "
+            f"{MOST_BYTES_PER_S / GB:,.0f}, in GB/s"
+        )
+    return bytes_per_s
 
 
 def _check_core(core: int | None) -> None:

@@ -5,7 +5,9 @@ from tui.line import Line
 from tui.palette import SENTENCE, WARN
 from tui.widgets.panel import Panel
 from tui.widgets.rows import wrapped
+from tui.words import is_tokenless
 
+_BEFORE_A_TOKEN = "The engine ended before it had decoded anything."
 _AFTER_THE_END = "The figures on this screen are the last ones before the engine ended."
 
 
@@ -16,5 +18,6 @@ class Sentence(Panel):
         if snap.notice:
             return wrapped(snap.notice, width, height, " ! ", WARN)
         if snap.failed is not None:
-            return wrapped(_AFTER_THE_END, width, height, " ► ", SENTENCE)
+            end = _BEFORE_A_TOKEN if is_tokenless(snap) else _AFTER_THE_END
+            return wrapped(end, width, height, " ► ", SENTENCE)
         return wrapped(snap.sentence, width, height, " ► ", SENTENCE)

@@ -100,6 +100,16 @@ def test_whatever_is_not_known_has_a_reason() -> None:
     assert {name: found.missing[name] for name in reasons} == reasons
 
 
+@pytest.mark.parametrize(
+    ("device", "reason"), [("cpu", "profile windows need CUDA"), ("cuda:0", "no profile window was taken")]
+)
+def test_a_bench_that_was_interrupted_before_its_windows_says_whether_there_could_be_any(
+    device: str, reason: str
+) -> None:
+    found = summary(arm("eager", windows=()), engine=replace_struct(READY, device=device))
+    assert found.missing["split"] == reason
+
+
 def test_an_arm_without_a_counted_run_says_why() -> None:
     refused = arm("graph", runs=(), windows=(), verified=None, refused="needs CUDA")
     assert summary(refused).missing == {"median_ns": "needs CUDA"}

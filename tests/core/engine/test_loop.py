@@ -113,7 +113,7 @@ def test_verification_compares_the_current_mode_with_the_baseline(run_loop):
 def test_without_memory_for_a_comparison_the_reason_is_said_and_decoding_goes_on(run_loop):
     ran = run_loop({4: [VerifyModes()]}, stop_at=8, baseline=OutOfMemoryWhenCompared)
     assert [(n.mode, n.reason) for n in ran.of(NotVerified)] == [
-        ("eager-static", "no device memory for a round of logits")
+        ("eager-static", "not enough memory for a round of logits")
     ]
     assert not ran.of(Verified)
     assert len(positions(ran.of(TokenBatch))) == 8
@@ -180,6 +180,23 @@ def test_what_is_done_during_a_pause_does_not_end_it(run_loop):
     assert stages[-5:] == ["paused", "warming up", "decoding", "paused", "decoding"]
     assert ran.of(ModeEntered)[-1].mode == "eager"
     assert len(positions(ran.of(TokenBatch))) == 8
+
+
+def test_only_a_new_round_waits_for_the_end_of_a_pause(run_loop):
+    asked = [TakeProfile(), VerifyModes(), SetShape(2, 12), RestartRound()]
+    ran = run_loop(
+        {2: [SetPaused(True), *asked, SetPaused(False)]},
+        stop_at=8,
+        profiler=FakeProfiler(window(False), window(True)),
+    )
+    said = [
+        event.stage if isinstance(event, EngineStage) else type(event).__name__
+        for event in ran.events
+        if isinstance(event, EngineStage | ProfileWindow | Verified | ModeEntered | RoundStarted)
+    ]
+    during = said[said.index("paused") : len(said) - said[::-1].index("paused")]
+    assert [word for word in during if word[0].isupper()] == ["ProfileWindow", "Verified", "ModeEntered"]
+    assert said[-2:] == ["decoding", "RoundStarted"]
 
 
 def test_a_first_mode_that_cannot_be_prepared_is_refused_and_another_goes_on(run_loop):

@@ -123,6 +123,8 @@ def claim(**changes: object) -> bytes:
         (claim(news=1), "line 1: damaged header: Object contains unknown field `news`"),
         (claim(started_ns=-1), "line 1: damaged header: started_ns -1"),
         (claim(spec_bytes_per_s=0), "line 1: damaged header: spec_bytes_per_s"),
+        (claim(spec_bytes_per_s=0.1), "line 1: damaged header: spec_bytes_per_s 0.1"),
+        (claim(spec_bytes_per_s=1e300), "line 1: damaged header: spec_bytes_per_s 1e+300"),
         (b"[" * 100_000 + b"\n", "line 1: not an idlegap recording"),
         (b'{"type":"recording","schema":1,"x":' + b"[" * 100_000 + b"\n", "line 1: not an idlegap recording"),
         (encode(HEADER) + b"garbage\n" + encode(STAGE), "line 2: not an event"),

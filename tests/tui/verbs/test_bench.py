@@ -150,7 +150,9 @@ def test_a_signal_keeps_what_was_measured_so_far(
     result = result_in(path)
     assert (result.complete, result.reason) == (False, "interrupted")
     assert sum(len(arm.counted) for arm in result.arms) >= 1
-    assert "INCOMPLETE (interrupted)" in capsys.readouterr().out
+    out, err = capsys.readouterr()
+    assert "INCOMPLETE (interrupted)" in out
+    assert err.splitlines().count("stopping the engine") == 1
     assert engine.closed
     assert signal.getsignal(number) == before
 
@@ -254,7 +256,7 @@ def test_a_port_that_is_taken_is_told_before_anything_is_started(tmp_path: Path)
     path = tmp_path / "a.jsonl"
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = taken.getsockname()[:2]
-        with pytest.raises(UsageError, match=rf"--metrics 127\.0\.0\.1:{address[1]}: "):
+        with pytest.raises(UsageError, match=rf"--metrics 127\.0\.0\.1:{address[1]}: .*choose another port"):
             bench(BenchOptions(TWO, 1, record=RecordOptions(path), metrics=address), never)
     assert not path.exists()
 
@@ -305,6 +307,7 @@ def test_the_options_reach_the_plan(tmp_path: Path) -> None:
     [
         ("--runs 0", ["--runs 0", "at least 1"]),
         ("--runs many", ["--runs", "many"]),
+        ("--runs 99999999999999999999", ["--runs 9999", "at most 1,000,000"]),
         ("--mode graph", ["--mode graph"]),
         ("--modes eager,turbo", ["--modes eager,turbo", "fused-graph"]),
         ("--json /nowhere/a.json", ["--json /nowhere/a.json", "no folder /nowhere"]),
@@ -366,6 +369,16 @@ def test_a_real_bench_that_is_terminated_leaves_one_readable_document() -> None:
         result = terminate(process)
     assert (result.complete, result.reason) == (False, "interrupted")
     assert len(result.arms[0].counted) >= 2
+
+
+def test_a_real_bench_that_still_imports_torch_is_stopped_with_a_word() -> None:
+    with start_real() as process:
+        assert process.stderr is not None
+        assert next(line for line in process.stderr if "importing" in line)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate()
+    assert (process.returncode, out) == (130, "")
+    assert err == "stopping the engine\nidlegap: interrupted before anything was measured\n"
 
 
 def test_a_real_bench_is_scraped_while_it_runs() -> None:

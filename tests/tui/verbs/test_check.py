@@ -138,7 +138,7 @@ def test_the_options() -> None:
     assert options_from(cli.parse(["check"])) == options()
 
 
-@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf", "soon"])
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf", "1e+300", "soon"])
 def test_seconds_that_cannot_be_are_one_clear_line(seconds: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["check", "--seconds", seconds]) == ExitCode.USAGE
     out, err = capsys.readouterr()

@@ -128,4 +128,5 @@ def test_on_this_very_machine_it_prints_one_document_and_imports_no_torch() -> N
     found = document(run.stdout)
     assert run.returncode == (0 if found.gpu_decode else 3)
     assert finding(found, "usable cores").available
+    assert Path(finding(found, "engine logs").text.partition(";")[0]).is_dir()
     assert finding(found, "eager").available

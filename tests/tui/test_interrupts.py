@@ -1,0 +1,99 @@
+"""ctrl+c while a verb is still being loaded, and in verbs that see to nothing themselves."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tui import cli
+
+ROOT = Path(cli.__file__).resolve().parent.parent
+
+HELD = """
+import sys
+module, sys.argv[1:] = sys.argv[1], sys.argv[2:]
+class Held:
+    def find_spec(self, name, path=None, target=None):
+        if name == module:
+            print("held", flush=True)
+            sys.stdin.readline()
+sys.meta_path.insert(0, Held())
+from tui.cli import main
+sys.exit(main())
+"""
+"""The command line of the arguments after the first, which waits for a line on stdin before it
+imports the module that the first one names."""
+
+
+@contextmanager
+def held(module: str, *line: str, ignoring: bool = False) -> Iterator["subprocess.Popen[str]"]:
+    """The program, as it is about to import `module`."""
+
+    def prepare() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN if ignoring else signal.default_int_handler)
+
+    with subprocess.Popen(
+        [sys.executable, "-c", HELD, module, *line],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=prepare,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        yield process
+        process.kill()
+
+
+@pytest.mark.parametrize(
+    ("module", "line"),
+    [
+        ("tui.verbs.report", "report demo"),
+        ("core.report.page", "report demo"),
+        ("tui.verbs.measuring", "bench --device cpu"),
+        ("core.bench.check", "check --device cpu"),
+        ("core.bench.store", "compare a.json"),
+        ("tui.replay_server", "serve demo"),
+        ("core.export", "export demo --csv"),
+        ("core.doctor", "doctor"),
+    ],
+)
+def test_while_a_verb_is_loaded_it_is_one_line_and_130(module: str, line: str) -> None:
+    with held(module, *line.split()) as process:
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate()
+    assert (process.returncode, out, err) == (130, "", "idlegap: interrupted\n")
+
+
+def test_where_it_is_ignored_it_stays_so() -> None:
+    with held("core.bench.store", "compare", "absent.json", ignoring=True) as process:
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate("\n")
+    assert process.returncode == 2
+    assert "absent.json: cannot be read" in err
+
+
+def test_an_export_that_is_interrupted_leaves_no_file(tmp_path: Path) -> None:
+    recording, table = tmp_path / "run.jsonl", tmp_path / "run.csv"
+    os.mkfifo(recording)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tui", "export", str(recording), "--csv", "-o", str(table)],
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    # Opening waits until the export reads, which it does with its table open.
+    with process, recording.open("wb"):
+        assert table.exists()
+        process.send_signal(signal.SIGINT)
+        assert process.stderr is not None
+        assert process.stderr.read() == "idlegap: interrupted\n"
+    assert process.returncode == 130
+    assert not table.exists()
