@@ -1,6 +1,5 @@
 """The app's end of the engine: a process of its own, or the same thread in this process."""
 
-import contextlib
 import importlib
 import os
 import queue
@@ -10,21 +9,18 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import msgspec
 
 from core.commands import AnyCommand, Stop
+from core.engine_log import EngineLog
 from core.events import AnyEvent, EngineEvent, EngineFailed, EngineReady, Notice
-from core.locations import Folder, log_dir
 from core.settings import Settings
 
-LOG_TAIL_LINES = 12
-KEPT_LOGS = 20
 CLOSE_TIMEOUT_S = 5.0
 """A decode step or a capture ends within this; a compilation may not, and is then killed."""
 
@@ -41,20 +37,14 @@ class EngineProcess:
     def __init__(
         self,
         settings: Settings,
-        log_path: Path | None = None,
+        log: EngineLog | None = None,
         *,
-        logs: Callable[[], Folder] = log_dir,
         close_timeout_s: float = CLOSE_TIMEOUT_S,
     ) -> None:
-        """The log is `log_path`, or else a file of its own for each start in the folder that
-        `logs` finds. `close` waits `close_timeout_s` for an engine that decodes."""
+        """`close` waits `close_timeout_s` for an engine that decodes."""
         self._settings = settings
-        self._fixed_log_path = log_path
-        self._logs = logs
+        self._log = log or EngineLog()
         self._close_timeout_s = close_timeout_s
-        self._log_path = log_path
-        self._no_log = ""
-        self._starts = 0
         self._events: deque[AnyEvent] = deque()
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
@@ -68,8 +58,7 @@ class EngineProcess:
         ours, theirs = Pipe(duplex=True)
         root = str(Path(__file__).resolve().parent.parent)
         paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
-        self._starts += 1
-        with self._open_log() as log:
+        with self._log.open() as log:
             self._process = subprocess.Popen(
                 # -P keeps the working directory, which may hold another "core", off the path.
                 [
@@ -88,6 +77,8 @@ class EngineProcess:
                 start_new_session=True,
             )
         theirs.close()
+        if self._log.notice:
+            self._events.append(Notice(time.perf_counter_ns(), self._log.notice))
         self._closing = self._started = False
         self._connection = ours
         self._reader = threading.Thread(
@@ -154,45 +145,15 @@ class EngineProcess:
                     time.perf_counter_ns(),
                     f"the engine process ended by itself: {describe_exit(code)}",
                     hint=self._hint(code),
-                    log_tail=self._log_tail(),
+                    log_tail=self._log.tail(),
                 )
             )
 
     def _hint(self, code: int) -> str:
-        log = self._no_log or f"its log: {self._log_path}"
-        # The kernel does this where memory runs out; the process can say nothing any more.
-        return (
-            f"if memory ran out, use a smaller --batch or --model; {log}" if code == -signal.SIGKILL else log
-        )
-
-    def _open_log(self) -> IO[bytes]:
-        """The log of this start; a restarted engine gets a new one, as the old one explains the failure."""
-        path = self._fixed_log_path
-        if path is None:
-            folder = self._logs()
-            if folder.path is None:
-                self._log_path, self._no_log = None, f"no log of the engine is kept: {folder.reason}"
-                self._note(self._no_log)
-                return Path(os.devnull).open("wb")
-            path = folder.path / f"engine-{os.getpid()}-{self._starts}.log"
-            if folder.reason:
-                self._note(f"the engine's log is {path}; {folder.reason}")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._log_path, self._no_log = path, ""
-        _prune_logs(path.parent)
-        return path.open("wb")
-
-    def _note(self, text: str) -> None:
-        self._events.append(Notice(time.perf_counter_ns(), text))
-
-    def _log_tail(self) -> tuple[str, ...]:
-        if self._log_path is None:
-            return ()
-        try:
-            text = self._log_path.read_text(errors="replace")
-        except OSError:
-            return ()
-        return tuple(text.splitlines()[-LOG_TAIL_LINES:])
+        if code == -signal.SIGKILL:
+            # The kernel does this where memory runs out; the process can say nothing any more.
+            return f"if memory ran out, use a smaller --batch or --model; {self._log.place}"
+        return self._log.place
 
 
 class InProcessEngine:
@@ -250,16 +211,6 @@ def describe_exit(code: int) -> str:
         return f"signal {-code} ({signal.Signals(-code).name})"
     except ValueError:
         return f"signal {-code}"
-
-
-def _prune_logs(folder: Path) -> None:
-    """Keep the newest engine logs; the older ones have told what they had to tell."""
-    ages = {}
-    for path in folder.glob("engine-*.log"):
-        with contextlib.suppress(FileNotFoundError):  # another idlegap prunes too
-            ages[path] = path.stat().st_mtime_ns
-    for path in sorted(ages, key=ages.__getitem__)[:-KEPT_LOGS]:
-        path.unlink(missing_ok=True)
 
 
 def _drain(events: "deque[AnyEvent]") -> list[AnyEvent]:

@@ -9,6 +9,7 @@ import psutil
 import pytest
 
 from core.commands import SetMode
+from core.engine_log import EngineLog
 from core.events import EngineFailed, EngineReady, EngineStage, ModeEntered, Notice, TokenBatch
 from core.link import EngineProcess, InProcessEngine, describe_exit
 from core.locations import Folder
@@ -33,7 +34,7 @@ def wait_for(source, wanted, seen=None):
 
 @pytest.fixture
 def engine(tmp_path: Path):
-    source = EngineProcess(SETTINGS, log_path=tmp_path / "engine.log")
+    source = EngineProcess(SETTINGS, EngineLog(tmp_path / "engine.log"))
     source.start()
     yield source
     source.close()
@@ -67,7 +68,7 @@ def test_a_killed_engine_is_an_event_with_its_cause_and_can_be_restarted(engine)
 
 
 def test_an_impossible_request_is_said_as_such(tmp_path):
-    source = EngineProcess(Settings(device="cuda:99"), log_path=tmp_path / "engine.log")
+    source = EngineProcess(Settings(device="cuda:99"), EngineLog(tmp_path / "engine.log"))
     source.start()
     failed = wait_for(source, lambda e: isinstance(e, EngineFailed))
     source.close()
@@ -80,7 +81,7 @@ def test_a_log_that_is_not_in_its_usual_place_is_told_before_anything_else(tmp_p
     folder = tmp_path / "log"
     folder.mkdir()
     reason = "/home/log cannot be written: Read-only file system"
-    source = EngineProcess(SETTINGS, logs=lambda: Folder(folder, reason))
+    source = EngineProcess(SETTINGS, EngineLog(find=lambda: Folder(folder, reason)))
     source.start()
     seen = []
     wait_for(source, lambda e: isinstance(e, TokenBatch), seen)
@@ -91,7 +92,7 @@ def test_a_log_that_is_not_in_its_usual_place_is_told_before_anything_else(tmp_p
 
 
 def test_without_any_place_for_a_log_the_engine_runs_all_the_same(tmp_path):
-    source = EngineProcess(SETTINGS, logs=lambda: Folder(None, "nothing here can be written"))
+    source = EngineProcess(SETTINGS, EngineLog(find=lambda: Folder(None, "nothing here can be written")))
     source.start()
     seen = []
     ready = wait_for(source, lambda e: isinstance(e, EngineReady), seen)
@@ -106,7 +107,7 @@ def test_without_any_place_for_a_log_the_engine_runs_all_the_same(tmp_path):
 
 def test_an_engine_that_is_still_starting_is_not_waited_for(tmp_path):
     before = psutil.Process().children()
-    source = EngineProcess(SETTINGS, log_path=tmp_path / "log", close_timeout_s=10**6)
+    source = EngineProcess(SETTINGS, EngineLog(tmp_path / "log"), close_timeout_s=10**6)
     source.start()
     wait_for(source, lambda e: isinstance(e, EngineStage) and e.stage == "importing")
     (engine,) = [child for child in psutil.Process().children() if child not in before]
@@ -125,10 +126,11 @@ def test_the_engine_does_not_outlive_a_killed_app(tmp_path):
     program = (
         "import time\n"
         "from pathlib import Path\n"
+        "from core.engine_log import EngineLog\n"
         "from core.events import EngineReady\n"
         "from core.link import EngineProcess\n"
         "from core.settings import Settings\n"
-        f"source = EngineProcess(Settings(device='cpu'), log_path=Path({str(tmp_path / 'log')!r}))\n"
+        f"source = EngineProcess(Settings(device='cpu'), EngineLog(Path({str(tmp_path / 'log')!r})))\n"
         "source.start()\n"
         "while True:\n"
         "    for event in source.poll():\n"
