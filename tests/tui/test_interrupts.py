@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -80,20 +80,36 @@ def test_where_it_is_ignored_it_stays_so() -> None:
     assert "absent.json: cannot be read" in err
 
 
+def open_files(pid: int) -> set[Path]:
+    """What a process has open, by path."""
+    found = set()
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed meanwhile
+            found.add(link.readlink())
+    return found
+
+
 def test_an_export_that_is_interrupted_leaves_no_file(tmp_path: Path) -> None:
-    recording, table = tmp_path / "run.jsonl", tmp_path / "run.csv"
+    recording = tmp_path / "run.jsonl"
     os.mkfifo(recording)
+    # Whoever holds both ends lets its readers wait.
+    writer = os.open(recording, os.O_RDWR)
     process = subprocess.Popen(
-        [sys.executable, "-m", "tui", "export", str(recording), "--csv", "-o", str(table)],
+        [sys.executable, "-m", "tui", "export", str(recording), "--csv", "-o", str(tmp_path / "run.csv")],
         cwd=ROOT,
         stderr=subprocess.PIPE,
         text=True,
     )
-    # Opening waits until the export reads, which it does with its table open.
-    with process, recording.open("wb"):
-        assert table.exists()
-        process.send_signal(signal.SIGINT)
-        assert process.stderr is not None
-        assert process.stderr.read() == "idlegap: interrupted\n"
+    try:
+        with process:
+            # It reads with its unfinished table open.
+            while recording not in open_files(process.pid):
+                assert process.poll() is None
+            assert len(list(tmp_path.iterdir())) == 2
+            process.send_signal(signal.SIGINT)
+            assert process.stderr is not None
+            assert process.stderr.read() == "idlegap: interrupted\n"
+    finally:
+        os.close(writer)
     assert process.returncode == 130
-    assert not table.exists()
+    assert list(tmp_path.iterdir()) == [recording]
