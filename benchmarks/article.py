@@ -10,10 +10,8 @@ this script, with runs interleaved, intervals over runs, and the compiled side p
 """
 
 import argparse
-import os
 import signal
 import sys
-import tempfile
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,6 +26,7 @@ from core.bench.plan import DEFAULT_RUNS, BenchPlan, arms_for, engine_settings
 from core.bench.runner import Bench, BenchOutcome, Progress
 from core.bench.schema import Arm, BenchResult
 from core.bench.store import BENCH, ResultError, read, write
+from core.engine_log import EngineLog
 from core.events import ProfileWindow, SensorEvent
 from core.files import FileError
 from core.link import EngineProcess
@@ -49,7 +48,7 @@ def measure(settings: Settings, runs: int) -> BenchOutcome:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda caught, frame: stopped.append(caught))
     heard: deque[SensorEvent] = deque()
-    log = Path(tempfile.gettempdir()) / f"idlegap-article-{os.getpid()}.log"
+    log = EngineLog()
     driver = Driver(
         EngineProcess(engine_settings(settings), log),
         sensors=Sampler(heard.append),
@@ -60,7 +59,7 @@ def measure(settings: Settings, runs: int) -> BenchOutcome:
     outcome = Bench(driver, plan, report=_report, spec_bandwidth=settings.spec_bandwidth).run()
     driver.close()
     if outcome.failed is not None:
-        print(f"the engine failed: {outcome.failed.reason}\n  its log: {log}", file=sys.stderr)
+        print(f"the engine failed: {outcome.failed.reason}\n  {log.place}", file=sys.stderr)
     return outcome
 
 

@@ -11,6 +11,7 @@ import re
 import shutil
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -43,7 +44,7 @@ def main() -> None:
     term = Terminal(command, columns, rows, given.out)
     try:
         for name, second, page in STORY:
-            term.until(lambda text, at=second: position(text) >= at, 120, f"second {second}")
+            term.until(reached(second), 120, f"second {second}")
             term.press("p")
             term.read(0.6)
             # What was said of the picture before is not to be in this one.
@@ -65,6 +66,10 @@ def main() -> None:
     finally:
         term.press("q")
         term.process.wait(10)
+
+
+def reached(second: int) -> Callable[[str], bool]:
+    return lambda text: position(text) >= second
 
 
 def position(text: str) -> int:

@@ -15,7 +15,6 @@ import argparse
 import json
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -90,8 +89,8 @@ class Cell:
 class Engine:
     """The engine process, driven mode by mode."""
 
-    def __init__(self, settings: Settings, log: Path) -> None:
-        self._source = EngineProcess(settings, log)
+    def __init__(self, settings: Settings) -> None:
+        self._source = EngineProcess(settings)
         self.ready: EngineReady | None = None
 
     def start(self, timeout_s: float) -> EngineReady:
@@ -164,31 +163,30 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     )
     cells: list[Cell] = []
     skipped: list[str] = []
-    with tempfile.TemporaryDirectory() as folder:
-        engine = Engine(settings, Path(folder) / "engine.log")
-        neighbours = NoisyNeighbours(lambda _: None)
-        try:
-            ready = engine.start(180.0)
-            for mode in options.modes:
-                engine.enter(mode, 180.0)
-            usable = os.sched_getaffinity(ready.tid)
-            for arm in options.arms:
-                core = max(usable) if arm == "pinned" else None
-                os.sched_setaffinity(ready.tid, usable if core is None else {core})
-                for count in options.counts:
-                    if time.monotonic() - began > options.budget:
-                        skipped.append(f"{arm} {count}")
-                        continue
-                    neighbours.add(count - neighbours.count, core)
-                    time.sleep(START_S + START_EACH_S * count)
-                    for mode in options.modes:
-                        engine.enter(mode, 60.0)
-                        cells.append(Cell.of(arm, count, mode, engine.tokens(mode, options.seconds)))
-                        print(_line(cells[-1]), file=sys.stderr)
-                neighbours.remove_all()
-        finally:
+    engine = Engine(settings)
+    neighbours = NoisyNeighbours(lambda _: None)
+    try:
+        ready = engine.start(180.0)
+        for mode in options.modes:
+            engine.enter(mode, 180.0)
+        usable = os.sched_getaffinity(ready.tid)
+        for arm in options.arms:
+            core = max(usable) if arm == "pinned" else None
+            os.sched_setaffinity(ready.tid, usable if core is None else {core})
+            for count in options.counts:
+                if time.monotonic() - began > options.budget:
+                    skipped.append(f"{arm} {count}")
+                    continue
+                neighbours.add(count - neighbours.count, core)
+                time.sleep(START_S + START_EACH_S * count)
+                for mode in options.modes:
+                    engine.enter(mode, 60.0)
+                    cells.append(Cell.of(arm, count, mode, engine.tokens(mode, options.seconds)))
+                    print(_line(cells[-1]), file=sys.stderr)
             neighbours.remove_all()
-            engine.close()
+    finally:
+        neighbours.remove_all()
+        engine.close()
     host = read_host(Path("/"), read_mounts(Path("/")), os.sched_getaffinity(0), None, time.perf_counter_ns())
     return {
         "benchmark": "dose response",

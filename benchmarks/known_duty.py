@@ -62,7 +62,7 @@ def spin_ns(cycles: int) -> float:
     torch.cuda._sleep(cycles * repeats)
     end.record()
     torch.cuda.synchronize()
-    return begin.elapsed_time(end) * 1e6 / repeats
+    return float(begin.elapsed_time(end)) * 1e6 / repeats
 
 
 def pause(ns: float) -> None:

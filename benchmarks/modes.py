@@ -99,7 +99,9 @@ def generate_ns(lineup: Lineup, tokens: int, repeats: int) -> list[float]:
     return times[1:]
 
 
-def summarise(mode: Mode, runs: list[dict[str, Any]], measured: dict[str, Any], weight_bytes: int) -> dict:
+def summarise(
+    mode: Mode, runs: list[dict[str, Any]], measured: dict[str, Any], weight_bytes: int
+) -> dict[str, Any]:
     walls = [w for r in runs[1:] for w in r["wall_ns"][WARM_UP_TOKENS:]]
     dispatches = [d for r in runs[1:] for d in r["dispatch_ns"][WARM_UP_TOKENS:]]
     wall = median(walls)
@@ -171,7 +173,7 @@ def main() -> None:
         print(f"prepared {name} in {result['prepare_s'][name]:.1f} s {refused or ''}", flush=True)
         save()
     modes = lineup.modes
-    runs: dict[str, list] = {name: [] for name in modes}
+    runs: dict[str, list[dict[str, Any]]] = {name: [] for name in modes}
     for _ in range(given.runs + 1):
         for name, mode in modes.items():
             runs[name].append(run(mode, given.new_tokens))

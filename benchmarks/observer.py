@@ -25,14 +25,14 @@ import termios
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, median
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from core.analysis.stats import paired_ratio_interval
 from core.commands import SetMode
-from core.events import AnyEvent, EngineFailed, EngineReady, ModeEntered, TokenBatch
+from core.events import AnyEvent, EngineFailed, EngineReady, ModeEntered, SensorEvent, TokenBatch
 from core.link import EngineProcess, InProcessEngine
 from core.modes import ModeName
 from core.sensors.sampler import Sampler
@@ -48,6 +48,8 @@ TURN_S = 0.06
 """Between two arms, without counting."""
 
 Way = Literal["watched", "alone"]
+Options = dict[str, Any]
+Row = dict[str, Any]
 
 
 class Ear:
@@ -108,7 +110,7 @@ def order(pairs: int) -> list[Way]:
     return [way for pair in range(pairs) for way in (both if pair % 2 == 0 else both[::-1])]
 
 
-def watched_arms(session: Session, options: dict, fps: float) -> list[Arm]:
+def watched_arms(session: Session, options: Options, fps: float) -> list[Arm]:
     """One screen, which draws in some arms and does nothing in the others."""
     from tui.app import IdlegapApp
     from tui.glyphs import GlyphLevel
@@ -154,7 +156,7 @@ def watched_arms(session: Session, options: dict, fps: float) -> list[Arm]:
     return arms
 
 
-def sensed_arms(session: Session, options: dict, ready: EngineReady) -> list[Arm]:
+def sensed_arms(session: Session, options: Options, ready: EngineReady) -> list[Arm]:
     """No screen; the sensors run in some arms and not in the others."""
     arms: list[Arm] = []
     for way in order(options["pairs"]):
@@ -171,7 +173,8 @@ def sensed_arms(session: Session, options: dict, ready: EngineReady) -> list[Arm
 
 def sensing(ready: EngineReady) -> Sampler:
     """The sensors as the live screen runs them; nobody reads what they say."""
-    sampler = Sampler(deque(maxlen=64).append)
+    unread: deque[SensorEvent] = deque(maxlen=64)
+    sampler = Sampler(unread.append)
     sampler.start()
     sampler.watch_engine(ready.pid, ready.tid, ready.device_uuid)
     return sampler
@@ -205,7 +208,7 @@ def timed(arms: list[Arm], ear: Ear) -> dict[Way, list[dict[str, float]]]:
     return result
 
 
-def measure(options: dict, hosting: str, out: Path) -> None:
+def measure(options: Options, hosting: str, out: Path) -> None:
     """All configurations of one hosting, in this process; `out` grows with each of them."""
     settings = Settings(device=options["device"], profile_every_ns=None)
     engine = InProcessEngine(settings) if hosting == "in-process" else EngineProcess(settings)
@@ -223,7 +226,7 @@ def measure(options: dict, hosting: str, out: Path) -> None:
             configurations += [("screen", fps) for fps in options["fps"]]
         if options["sensors"] and hosting == "process":
             configurations.append(("sensors", 0))
-        rows: list[dict] = []
+        rows: list[Row] = []
         for what, fps in configurations:
             for mode in options["modes"]:
                 enter(session, ear, mode)
@@ -238,13 +241,13 @@ def measure(options: dict, hosting: str, out: Path) -> None:
                 session.pump()
                 both = timed(arms, ear)
                 common = {"hosting": hosting, "what": what, "fps": fps, "size": options["size"], "mode": mode}
-                rows.append({**common, **both, "kept": kept(both)})
+                rows.append(common | dict(both) | {"kept": kept(both)})
                 out.write_text(json.dumps(rows))
     finally:
         session.close()
 
 
-def kept(arms: dict) -> dict:
+def kept(arms: Mapping[Way, Sequence[Mapping[str, float]]]) -> Row:
     """Share of undisturbed speed kept, with its interval: of the mean and of the median token."""
     found = {}
     for name in ("mean", "median"):
@@ -270,7 +273,7 @@ def enter(session: Session, ear: Ear, mode: ModeName) -> None:
     decode(session, SETTLE_S)
 
 
-def run_on_pty(options: dict, hosting: str, size: str, out: Path) -> list[dict]:
+def run_on_pty(options: Options, hosting: str, size: str, out: Path) -> list[Row]:
     """Run `measure` in a child on a pseudo-terminal of `size` (COLUMNSxROWS)."""
     columns, rows = (int(n) for n in size.split("x"))
     master, slave = pty.openpty()
@@ -291,10 +294,11 @@ def run_on_pty(options: dict, hosting: str, size: str, out: Path) -> list[dict]:
         child.terminate()
     if child.returncode:
         raise RuntimeError(f"{hosting} at {size}: {errors.decode(errors='replace')[-2000:]}")
-    return json.loads(out.read_text())
+    found: list[Row] = json.loads(out.read_text())
+    return found
 
 
-def line(row: dict) -> str:
+def line(row: Row) -> str:
     """One configuration in one line."""
     text = f"{row['hosting']:>10} {row['size']:>7} {row['what']:>7} {row['fps']:>4g} fps {row['mode']:>12}: "
     text += ", ".join(

@@ -88,6 +88,10 @@ class Terminal:
             self.read(0.05)
         raise TimeoutError(f"not seen: {what}\n{self.text()}")
 
+    def until_said(self, words: str, seconds: float) -> float:
+        """Read until the screen says `words`; seconds since the start."""
+        return self.until(lambda text: words in text, seconds, words)
+
     def press(self, keys: str) -> None:
         os.write(self.master, keys.encode())
 
@@ -170,7 +174,7 @@ def main() -> None:
             visit(" ", "3 graph", 30)
         for key, name, said in SHAPES:
             term.press(key)
-            term.until(lambda t, said=said: said in t, 10, said)
+            term.until_said(said, 10)
             term.read(given.watch)
             term.until(RATE.search, 60, f"tokens after {key}")
             keep(name)

@@ -12,7 +12,6 @@ import argparse
 import json
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -71,30 +70,28 @@ def _nothing() -> None:
 
 def compare(options: argparse.Namespace) -> dict[str, Any]:
     """Time per token with sensing over that without, for each mode."""
-    with tempfile.TemporaryDirectory() as folder:
-        engines = [
-            Engine(
-                Settings(
-                    model=options.model,
-                    device=options.device,
-                    mode=options.modes[0],
-                    profile_every_ns=None,
-                    sensing=sensing,
-                ),
-                Path(folder) / f"engine-{sensing}.log",
-            )
-            for sensing in (True, False)
-        ]
-        try:
-            for engine in engines:
-                engine.start(STARTS_S)
-                for mode in options.modes:
-                    engine.enter(mode, STARTS_S)
-                engine.send(SetPaused(True))
-            return {mode: _ratio(engines, mode, options) for mode in options.modes}
-        finally:
-            for engine in engines:
-                engine.close()
+    engines = [
+        Engine(
+            Settings(
+                model=options.model,
+                device=options.device,
+                mode=options.modes[0],
+                profile_every_ns=None,
+                sensing=sensing,
+            ),
+        )
+        for sensing in (True, False)
+    ]
+    try:
+        for engine in engines:
+            engine.start(STARTS_S)
+            for mode in options.modes:
+                engine.enter(mode, STARTS_S)
+            engine.send(SetPaused(True))
+        return {mode: _ratio(engines, mode, options) for mode in options.modes}
+    finally:
+        for engine in engines:
+            engine.close()
 
 
 def _ratio(engines: Sequence[Engine], mode: ModeName, options: argparse.Namespace) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from core.bench.driver import Driver
 from core.bench.plan import BenchPlan, arms_for, engine_settings
 from core.bench.runner import Bench
 from core.bench.store import BENCH, read, write
+from core.engine_log import EngineLog
 from core.events import SensorEvent
 from core.link import EngineProcess
 from core.sensors.sampler import Sampler
@@ -18,7 +19,7 @@ def test_a_real_engine_is_measured_written_and_read_again(tmp_path: Path) -> Non
     settings = Settings(model="synthetic:tiny", device="cpu", prompt_tokens=8, new_tokens=12)
     heard: deque[SensorEvent] = deque()
     driver = Driver(
-        EngineProcess(engine_settings(settings), tmp_path / "engine.log"),
+        EngineProcess(engine_settings(settings), EngineLog(tmp_path / "engine.log")),
         sensors=Sampler(heard.append, nvml_enabled=False),
         sensor_events=heard,
     )
