@@ -33,6 +33,12 @@ class TerminalDriver(LinuxDriver):
         except OSError:
             self._owner.call_later(self._owner.terminal_lost)
 
+    def stop_application_mode(self) -> None:
+        """Give back the terminal, with nothing left on our own screen: once it has been resized, tmux
+        (3.3a) moves wide rows of it into the screen that it restores."""
+        self.write("\x1b[0m\x1b[2J")
+        super().stop_application_mode()
+
     def _get_terminal_size(self) -> tuple[int, int]:
         """The terminal's own size; fd 1 may lead to a log, and COLUMNS may be old."""
         try:

@@ -88,6 +88,7 @@ def test_signals_end_it_in_good_order(run: Run, report: Path, number: signal.Sig
     program.signal(number)
     assert program.wait() == 128 + number
     assert program.terminal_restored
+    assert program.nothing_left
     assert asked(report)["calls"] == ["start", "close"]
 
 
@@ -131,11 +132,17 @@ def test_quitting_with_a_dead_engine_exits_4(run: Run, report: Path) -> None:
     assert asked(report)["calls"] == ["start", "restart", "close"]
 
 
-def test_the_screen_follows_the_size_of_the_terminal(run: Run) -> None:
-    program = run(size=(50, 12), until="q quit")
+def test_the_screen_follows_the_size_of_the_terminal_and_leaves_nothing_behind(run: Run) -> None:
+    program = run(size=(50, 12))
     program.wait_for_text("GPU idle")
+    program.resize((160, 45))
+    program.wait_for_text("ready, but no core")
+    program.resize((80, 24))
+    program.wait_for_text("where a token goes")
     program.press("q")
     assert program.wait() == 0
+    assert program.terminal_restored
+    assert program.nothing_left
 
 
 @pytest.mark.parametrize(

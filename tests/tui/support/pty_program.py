@@ -40,10 +40,9 @@ class PtyProgram:
         environment: dict[str, str] | None = None,
     ) -> None:
         self.master, self.slave = pty.openpty()
-        width, height = size
-        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+        self.screen = pyte.Screen(*size)
+        self.resize(size)
         self.before = termios.tcgetattr(self.slave)
-        self.screen = pyte.Screen(width, height)
         self._stream = pyte.ByteStream(self.screen)
         ours = ("TEXTUAL", "NO_COLOR", "LC_", "LANG", "COLORTERM")
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
@@ -90,6 +89,12 @@ class PtyProgram:
         """Type `keys`."""
         os.write(self.master, keys.encode())
 
+    def resize(self, size: tuple[int, int]) -> None:
+        """Make the terminal `size` (columns, rows); a program whose terminal it is gets SIGWINCH."""
+        width, height = size
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+        self.screen.resize(height, width)
+
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the program."""
         self.process.send_signal(number)
@@ -113,6 +118,12 @@ class PtyProgram:
         """What an ended program wrote to stderr."""
         assert self.process.stderr is not None
         return self.process.stderr.read().decode()
+
+    @property
+    def nothing_left(self) -> bool:
+        """Whether the alternate screen was left empty. The emulator goes on showing it, and writes the
+        last letter of a sequence (``CSI < u``, keyboard protocol) that it does not know."""
+        return "".join(self.screen.display).strip() in ("", "u")
 
     @property
     def terminal_restored(self) -> bool:
