@@ -15,7 +15,7 @@ from tui.clean import clean
 from tui.exit_codes import ExitCode
 from tui.interrupts import INTERRUPTED, leave_at_once
 from tui.verbs.base import PROGRAM, UsageError
-from tui.verbs.output import say
+from tui.verbs.output import emit_text, say
 from tui.verbs.streams import fill_closed
 
 VERBS = ("live", "bench", "check", "compare", "replay", "report", "export", "serve", "doctor")
@@ -27,7 +27,7 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(f"{message} (see {self.prog} --help)")
 
     def print_help(self, file: object = None) -> None:
-        _print(self.format_help())
+        emit_text(self.format_help())
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -112,16 +112,5 @@ class _Version(argparse.Action):
             text = version(PROGRAM)
         except PackageNotFoundError:
             text = "(not installed: run from a clone)"
-        _print(f"{PROGRAM} {text}\n")
+        emit_text(f"{PROGRAM} {text}\n")
         parser.exit(ExitCode.DONE)
-
-
-def _print(text: str) -> None:
-    """`text` on stdout.
-
-    Raises:
-        UsageError: it cannot be written.
-    """
-    from tui.verbs.output import emit
-
-    emit(text.encode(sys.stdout.encoding, "replace"))

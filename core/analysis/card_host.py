@@ -7,7 +7,6 @@ from core.analysis.card import CardLine, at_least, at_most, counted_runs, seen, 
 from core.analysis.cpu_work import SAME_WORK
 from core.analysis.host_speed import told_by_cpu_time
 from core.analysis.same_gpu import usual_token
-from core.analysis.shares import SUBMITS_ALWAYS_SHARE
 from core.analysis.stats import MIN_RUNS, quantile
 from core.analysis.words import cpu_name, ms, percent, times
 from core.bench.schema import BenchResult
@@ -120,11 +119,7 @@ def _steady(result: BenchResult) -> CardLine:
     if not told_by_cpu_time(result.engine):
         return unknown(name, "the CPU computes")
     usuals = [usual_token([run]) for arm in result.arms if arm.mode == BASELINE for run in arm.counted]
-    costs_ns = [
-        usual.cpu_ns
-        for usual in usuals
-        if usual is not None and usual.cpu_ns and usual.dispatch_ns >= SUBMITS_ALWAYS_SHARE * usual.wall_ns
-    ]
+    costs_ns = [usual.cpu_ns for usual in usuals if usual and usual.cpu_ns and usual.submits_always]
     if len(costs_ns) < MIN_RUNS:
         return unknown(name, f"needs {MIN_RUNS} runs of {BASELINE} in which the host submits all the time")
     least, most = min(costs_ns), max(costs_ns)

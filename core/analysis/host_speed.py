@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from core.analysis.cpu_work import SAME_WORK
-from core.analysis.shares import SUBMITS_ALWAYS_SHARE
 from core.analysis.typical import Typical
 from core.analysis.visits import Visit, VisitLog
 from core.analysis.words import ms, us
@@ -56,7 +55,7 @@ def slower_host(slow: Typical, fast: Typical, factor: float = SAME_WORK, work: f
     excess = slow.wall_ns - work * fast.wall_ns
     return (
         slow.wall_ns > factor * work * fast.wall_ns
-        and slow.dispatch_ns >= SUBMITS_ALWAYS_SHARE * slow.wall_ns
+        and slow.submits_always
         and slow.cpu_ns - work * fast.cpu_ns >= MOST * excess
     )
 

@@ -45,7 +45,7 @@ class Machine:
         eager_mode: the eager mode that stands for them in the table: the fastest one measured.
         idle_share: of eager-static's token, from its profile.
         device_uuid: which GPU it was; None for publications and the CPU.
-        usual: what a token usually cost in the modes of `rates`, measured ones only.
+        usual: what a token usually cost in the eager modes; empty for publications.
         contended: what was seen of others who used the machine meanwhile; "" for nothing, and
             for publications, which do not say.
         wait: how the decode thread waited for a token; None for publications, which do not say.
@@ -155,7 +155,7 @@ def _measured(name: str, result: BenchResult) -> Machine:
         idle_share=idle_share,
         dispatch_per_kernel_ns=static.dispatch_per_kernel_ns if static is not None else None,
         device_uuid=engine.device_uuid,
-        usual=_usual(result, arms),
+        usual=_usual(result),
         contended=contention(contended(result)),
         wait=engine.wait,
         thread=_thread(result),
@@ -210,25 +210,17 @@ def _published(name: str, figures: PublishedFigures) -> Machine:
 
 
 def _rates(result: BenchResult, summary: ArmSummary | None) -> tuple[float, ...]:
-    arm = _counted_arm(result, summary)
+    arm: Arm | None = result.arm(summary.label) if summary is not None else None
     if arm is None:
         return ()
     walls = [run.tokens.counted(run.tokens.wall_ns) for run in arm.counted]
     return tuple(result.engine.batch * len(run) * 1e9 / sum(run) for run in walls if run)
 
 
-def _usual(result: BenchResult, arms: Sequence[ArmSummary]) -> dict[ModeName, Typical]:
-    found = {}
-    for mode in COMPARED:
-        arm = _counted_arm(result, _arm(arms, mode))
-        usual = usual_token(arm.counted) if arm is not None else None
-        if usual is not None:
-            found[mode] = usual
-    return found
-
-
-def _counted_arm(result: BenchResult, summary: ArmSummary | None) -> Arm | None:
-    return result.arm(summary.label) if summary is not None else None
+def _usual(result: BenchResult) -> dict[ModeName, Typical]:
+    # Of two arms of one mode the first counts, as it does for the rates.
+    found = {arm.mode: usual_token(arm.counted) for arm in reversed(result.arms) if arm.mode in EAGER}
+    return {mode: usual for mode, usual in found.items() if usual is not None}
 
 
 def _arm(arms: Sequence[ArmSummary], mode: ModeName) -> ArmSummary | None:

@@ -9,6 +9,7 @@ would notice.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from core.analysis.shares import SUBMITS_ALWAYS_SHARE
 from core.analysis.stats import mad, median
 from core.events import Token
 
@@ -35,6 +36,11 @@ class Typical:
     run_delay_ns: int | None
     off_cpu_ns: int | None
     blocked: int | None
+
+    @property
+    def submits_always(self) -> bool:
+        """Whether submitting is the token: only there CPU time holds no spinning for the device."""
+        return self.dispatch_ns >= SUBMITS_ALWAYS_SHARE * self.wall_ns
 
     def is_slow(self, token: Token) -> bool:
         return token.wall_ns > self.threshold_ns

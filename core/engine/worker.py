@@ -16,12 +16,11 @@ from core.engine.environment import prepare_environment
 from core.engine.errors import UnsupportedError, first_line, is_out_of_memory, memory_line
 from core.engine.outbox import Outbox
 from core.engine.placement import Placement
+from core.engine_log import TAIL_LINES
 from core.events import EngineFailed, EngineStage, Notice, Stage
 from core.locations import cache_dir
 from core.sensors.thread import ThreadCounters
 from core.settings import Settings
-
-LOG_TAIL_LINES = 12
 
 
 class EngineThread(threading.Thread):
@@ -126,4 +125,4 @@ class EngineThread(threading.Thread):
             return EngineFailed(self.clock(), f"out of memory: {memory_line(error)}", hint=hint)
         trace = "".join(traceback.format_exception(error)).splitlines()
         reason = f"{type(error).__name__}: {first_line(error)}"
-        return EngineFailed(self.clock(), reason, log_tail=tuple(trace[-LOG_TAIL_LINES:]))
+        return EngineFailed(self.clock(), reason, log_tail=tuple(trace[-TAIL_LINES:]))
