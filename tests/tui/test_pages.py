@@ -220,6 +220,11 @@ def test_why_says_that_the_host_is_slow_though_nobody_holds_the_thread_back() ->
     assert "nobody holds" not in shown
 
 
+def test_thousands_of_slow_tokens_still_fit_beside_their_bar() -> None:
+    shares = (CauseTotal("neighbour", 48_950_000_000, 3_450), CauseTotal("more cpu", 527_000_000, 1))
+    assert "main cause of 3,450 tokens" in text(why_text, replace(scenes.contended(), slow_shares=shares))
+
+
 def test_a_cause_that_was_never_the_largest_says_so() -> None:
     shares = (CauseTotal("neighbour", 900_000_000, 1), CauseTotal("more cpu", 9_000_000, 0))
     shown = text(why_text, replace(scenes.contended(), slow_shares=shares))

@@ -11,7 +11,7 @@ from tui.widgets.rows import title, wrapped
 from tui.words import NOTHING_DECODES, current
 
 _SHARE_AT = 17
-_BAR_CELLS = 20
+_BAR_CELLS = 16
 _READABLE = 110
 _SLOW_ROWS = 3
 
