@@ -4,7 +4,7 @@
 
 Each step is a process of its own with a time limit, so that one that hangs or fails costs only
 itself; what it printed is in FOLDER/NAME.log. With `--budget` a step begins only if its limit
-still fits in; all limits together are 37 minutes, and on a calm H200 it should take about half.
+still fits in; all limits together are 40 minutes, and on a calm H200 it should take about half.
 The steps are in an order in which later ones find the kernels that earlier ones have compiled.
 Without a GPU all but `article` run the small model on the CPU: a rehearsal.
 """
@@ -49,6 +49,7 @@ STEPS = (
         "benchmarks/observer.py --json {out}/observer.json --pairs 60 --seconds 0.6 --fps 4 --sizes 120x40 "
         "--hosting process --modes eager-static --no-screen",
     ),
+    Step("new-lengths", 150, "-m benchmarks.new_lengths --json {out}/new-lengths.json"),
     Step("tour", 280, "benchmarks/screen_tour.py --out {out}/tour --compiled --compile-limit 120 --watch 5"),
 )
 

@@ -5,8 +5,9 @@
 
 The storyboard: eager with a static cache, the same step as a graph, plain eager, the compiled
 modes, a verification, then noisy neighbours while eager decodes and while the graph is
-replayed, and a quiet end. Modes that cannot run here are left out. Each scene begins when its
-mode has been entered, so a slow compilation lengthens the recording but not the scene.
+replayed, and a quiet end. Modes that cannot run here are left out. Each scene begins with its
+first counted token, so a slow compilation, or eager's round at new cache lengths, lengthens the
+recording but not the scene.
 `--figures` keeps what the live session knew of each mode at the end, as JSON: a replay must end
 with the same.
 """
@@ -21,7 +22,16 @@ from pathlib import Path
 import msgspec
 
 from core.commands import SetMode, TakeProfile, VerifyModes
-from core.events import AnyEvent, EngineFailed, ModeEntered, ModeRefused, NotVerified, SensorEvent, Verified
+from core.events import (
+    AnyEvent,
+    EngineFailed,
+    ModeEntered,
+    ModeRefused,
+    NotVerified,
+    SensorEvent,
+    TokenBatch,
+    Verified,
+)
 from core.link import EngineProcess
 from core.modes import ModeName
 from core.neighbours import NoisyNeighbours
@@ -72,12 +82,13 @@ class Director:
         sys.exit("the engine did not get there in time")
 
     def scene(self, mode: ModeName, seconds: float) -> None:
-        """Enter `mode` and watch it, or go on where it cannot run."""
+        """Enter `mode` and watch it from its first counted token on, or go on where it cannot run."""
         self._heard.clear()
         self._session.send(SetMode(mode))
         event = self.until(lambda e: isinstance(e, ModeEntered | ModeRefused) and e.mode == mode)
         print(f"{mode}: {event.reason if isinstance(event, ModeRefused) else 'entered'}", file=sys.stderr)
         if isinstance(event, ModeEntered):
+            self.until(lambda e: isinstance(e, TokenBatch) and e.mode == mode and e.excluded is None)
             self.watch(seconds)
 
 

@@ -150,6 +150,11 @@ def main() -> None:
             keep("graph")
             visit(" ", "2 eager-static", 10)
         visit("1", "1 eager", 10)
+        if graphs:
+            keep("first-round")
+            term.until(lambda t: "not counted" not in t, 60, "a second round of eager")
+            term.read(given.watch)
+            keep("plain-eager")
         for key, name in (("d", "detail"), ("e", "explain"), ("?", "help")):
             term.press(key)
             term.read(1.0)

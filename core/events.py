@@ -34,8 +34,9 @@ Stage = Literal[
     "failed",
 ]
 
-Exclusion = Literal["warm-up", "profile"]
-"""Why a token stays out of every latency figure."""
+Exclusion = Literal["warm-up", "profile", "new-length"]
+"""Why a token stays out of every latency figure: it belongs to a warm-up, was decoded under the
+profiler, or was the first on this GPU at its length of a dynamic cache (`core.engine.lengths`)."""
 
 
 class Event(msgspec.Struct, frozen=True, tag_field="type", forbid_unknown_fields=True, omit_defaults=True):

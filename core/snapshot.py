@@ -124,6 +124,9 @@ class ModeView:
     Medians are over its last tokens. `split` is None until a profile window was accepted;
     then the bar falls back to `dispatch_ns` and `wait_ns`, and `split_reason` says why.
     `speedup` is against eager-static, None where that has not been visited.
+
+    In its `first_round` a mode with a dynamic cache meets each cache length for the first time: its
+    figures stand in until tokens come that count, and it has no speed-up.
     """
 
     key: str
@@ -142,6 +145,7 @@ class ModeView:
     split_reason: str = ""
     profile: ProfileWindow | None = None
     verified: Verified | None = None
+    first_round: bool = False
 
     @property
     def visited(self) -> bool:
@@ -150,7 +154,8 @@ class ModeView:
 
 @dataclass(frozen=True, slots=True)
 class StripColumn:
-    """All counted tokens that ended within one bucket of STRIP_BUCKET_NS.
+    """All tokens that ended within one bucket of STRIP_BUCKET_NS: the counted ones and those
+    at new cache lengths.
 
     `cause` took the most of the excess of its slow tokens; None until they are explained.
     """
@@ -285,8 +290,10 @@ class Snapshot:
     `slow` holds the newest first; `slow_shares` covers all of them since the mode was entered,
     largest first. `host_changes` compares the modes' last visits. `threshold_ns` is the wall time
     above which a token of the current mode counts as slow. `contended` is empty while nobody holds
-    the decode thread back, `advice` while there is nothing to advise. `neighbours` are those of our
-    own making. `recording` and `playback` are added by the app that records or replays.
+    the decode thread back, `advice` while there is nothing to advise. `at_new_length` says that the
+    newest tokens, and so `rate` and `recent`, are of cache lengths met for the first time.
+    `neighbours` are those of our own making. `recording` and `playback` are added by the app that
+    records or replays.
     """
 
     t_ns: int
@@ -315,6 +322,7 @@ class Snapshot:
     paused: bool = False
     dropped: int = 0
     excluded: int = 0
+    at_new_length: bool = False
     in_process: bool = False
     slow: tuple[SlowView, ...] = ()
     slow_shares: tuple[CauseTotal, ...] = ()

@@ -31,9 +31,17 @@ class ModeFigures:
 @dataclass(slots=True)
 class ModeHistory:
     """The recent past of one mode. Figures start afresh each time that the mode is entered,
-    but the old ones stand until the first new token."""
+    but the old ones stand until the first new token.
+
+    Tokens at new cache lengths do not count; they stand in until the first one that does.
+    `latest` are the newest ones of this visit, of one kind: `at_new_length` or counted. While it
+    has `resumed`, they and that are still those of the visit before.
+    """
 
     tokens: deque[Token] = field(default_factory=lambda: deque(maxlen=KEPT_TOKENS))
+    latest: deque[Token] = field(default_factory=lambda: deque(maxlen=KEPT_TOKENS))
+    at_new_length: bool = False
+    resumed: bool = False
     prefills_ns: deque[int] = field(default_factory=lambda: deque(maxlen=KEPT_PREFILLS))
     profile: ProfileWindow | None = None
     rejected: ProfileWindow | None = None
@@ -45,19 +53,38 @@ class ModeHistory:
     _typical_at: int = 0
     _figures: ModeFigures | None = None
 
+    @property
+    def first_round(self) -> bool:
+        """Whether only tokens at new cache lengths are known."""
+        return bool(self.tokens) and not self.total
+
     def entered(self) -> None:
         """The mode was entered (again)."""
-        self._stale = True
+        self._stale = self.resumed = True
 
     def add(self, tokens: tuple[Token, ...]) -> None:
         """Counted tokens, oldest first."""
-        if self._stale:
+        if self._stale or not self.total:
             self.tokens.clear()
             self._typical = None
             self._stale = False
+        self._follow(tokens, at_new_length=False)
         self.tokens.extend(tokens)
         self.total += len(tokens)
         self._figures = None
+
+    def add_at_new_lengths(self, tokens: tuple[Token, ...]) -> None:
+        """Tokens that do not count, oldest first."""
+        self._follow(tokens, at_new_length=True)
+        if not self.total:
+            self.tokens.extend(tokens)
+            self._figures = None
+
+    def _follow(self, tokens: tuple[Token, ...], *, at_new_length: bool) -> None:
+        if self.resumed or at_new_length != self.at_new_length:
+            self.latest.clear()
+            self.resumed, self.at_new_length = False, at_new_length
+        self.latest.extend(tokens)
 
     def note_profile(self, window: ProfileWindow) -> None:
         """Keep an accepted window; a rejected one only until the next accepted one."""
@@ -80,7 +107,9 @@ class ModeHistory:
         return self._figures
 
     def usual(self) -> Typical | None:
-        """What a token of this mode usually costs; renewed every RENEW_TOKENS tokens."""
+        """What a counted token of this mode usually costs; renewed every RENEW_TOKENS tokens."""
+        if not self.total:
+            return None
         if self._typical is None or self.total - self._typical_at >= RENEW_TOKENS:
             self._typical, self._typical_at = typical(tuple(self.tokens)), self.total
         return self._typical
@@ -88,8 +117,8 @@ class ModeHistory:
     def recent_walls_ns(self) -> list[int]:
         """Wall times of the last RATE_WINDOW_NS of tokens, at least RATE_LEAST_TOKENS of them."""
         walls: list[int] = []
-        for token in reversed(self.tokens):
-            old = self.tokens[-1].done_ns - token.done_ns > RATE_WINDOW_NS
+        for token in reversed(self.latest):
+            old = self.latest[-1].done_ns - token.done_ns > RATE_WINDOW_NS
             if old and len(walls) >= RATE_LEAST_TOKENS:
                 break
             walls.append(token.wall_ns)

@@ -158,13 +158,21 @@ class Memory:
             self.strip.mark(event.t_ns, f"{change:+d} neighbour{'s' * (abs(change) != 1)}")
 
     def _tokens(self, batch: TokenBatch) -> None:
-        self.newest = batch.tokens[-1] if batch.tokens else self.newest
+        if not batch.tokens:
+            return
+        self.newest = batch.tokens[-1]
         if batch.excluded is not None:
             self.excluded += len(batch.tokens)
             self.attribution.add(batch, None)
+            if batch.excluded == "new-length":
+                self.mode = batch.mode
+                self.modes[batch.mode].add_at_new_lengths(batch.tokens)
+                self.strip.add(batch.mode, batch.tokens, None)
             return
         self.mode = batch.mode
         history = self.modes[batch.mode]
+        if history.at_new_length and not history.resumed:
+            self.strip.mark(batch.tokens[0].start_ns, "lengths known")
         history.add(batch.tokens)
         if told_by_cpu_time(self.engine):
             history.least_cpu.add(batch.tokens)

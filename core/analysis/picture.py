@@ -19,7 +19,7 @@ from core.analysis.memory import Memory
 from core.analysis.sentence import TOKENLESS, limiting_sentence
 from core.analysis.stats import median
 from core.modes import BASELINE, MODES, REPLAYED, ModeSpec
-from core.snapshot import STRIP_BUCKET_NS, Ceiling, ModeView, Rate, Snapshot, Strip
+from core.snapshot import STRIP_BUCKET_NS, Ceiling, CpuWork, ModeView, Rate, Snapshot, Strip
 
 NOTICE_NS = 8_000_000_000
 """A notice stays on screen this long."""
@@ -66,6 +66,7 @@ def picture(memory: Memory, now_ns: int, *, in_process: bool, spec_bytes_per_s: 
         paused=memory.stage.stage == "paused",
         dropped=memory.dropped,
         excluded=memory.excluded,
+        at_new_length=memory.mode is not None and memory.modes[memory.mode].at_new_length,
         in_process=in_process,
         slow=tuple(memory.slow.recent),
         slow_shares=memory.slow.shares(),
@@ -79,7 +80,7 @@ def _judged(memory: Memory, snapshot: Snapshot) -> Snapshot:
     """Add the threshold of the current mode, the badge, the sentence and the advice."""
     history = memory.modes[memory.mode] if memory.mode is not None else None
     usual = history.usual() if history is not None else None
-    tokens = history.tokens if history is not None else ()
+    tokens = history.latest if history is not None else ()
     if history is not None and not snapshot.halted:
         snapshot = _with_recent(memory, history, snapshot)
     contention = None
@@ -112,9 +113,13 @@ def _judged(memory: Memory, snapshot: Snapshot) -> Snapshot:
 
 def _with_recent(memory: Memory, history: ModeHistory, snapshot: Snapshot) -> Snapshot:
     """Add what the current mode's tokens of the last two seconds tell."""
-    recent = recently_begun(reversed(history.tokens), snapshot.t_ns)
-    work = cpu_work(recent, history.least_cpu) if told_by_cpu_time(memory.engine) else "the CPU computes"
+    recent = recently_begun(reversed(history.latest), snapshot.t_ns)
     snapshot = replace(snapshot, recent=mean_token(recent))
+    work: CpuWork | str = "each cache length is new"
+    if not told_by_cpu_time(memory.engine):
+        work = "the CPU computes"
+    elif not history.at_new_length:
+        work = cpu_work(recent, history.least_cpu)
     if isinstance(work, str):
         return replace(snapshot, cpu_work_reason=work)
     return replace(snapshot, cpu_work=work)
@@ -176,7 +181,8 @@ def _mode_view(memory: Memory, spec: ModeSpec, ceilings: Ceiling | None) -> Mode
         p99_ns=figures.p99_ns,
         dispatch_ns=figures.dispatch_ns,
         wait_ns=figures.wait_ns,
-        speedup=baseline.wall_ns / figures.wall_ns if baseline else None,
+        speedup=baseline.wall_ns / figures.wall_ns if baseline and not history.first_round else None,
+        first_round=history.first_round,
         split=split,
         split_reason=reason,
     )

@@ -82,6 +82,8 @@ def _sentence(snapshot: Snapshot, contention: Contention | None) -> str:
         rate = f", {snapshot.rate.tok_per_s:,.0f} tok/s" if snapshot.rate is not None else ""
         where = "On the CPU, as asked" if snapshot.gpu_info and snapshot.gpu_info.name else "No GPU here"
         return f"{where}: the CPU computes a token in {_ms(row.wall_ns)} ms{rate}; no GPU waits for it."
+    if snapshot.at_new_length and snapshot.rate is not None:
+        return _at_new_length(row, snapshot.rate.mean_ns)
     for change in snapshot.host_changes:
         if row.name in change.modes and snapshot.t_ns - change.found_ns < TOLD_NS:
             return change.text
@@ -161,6 +163,13 @@ def _wrong_tokens(verified: Verified) -> str:
     return (
         f"{verified.mode} decodes wrongly, so its speed means nothing: {wrong} of {verified.steps} tokens "
         f"differ, logits by {verified.logit_diff_text} (eager's own noise {verified.noise_diff:.3g})."
+    )
+
+
+def _at_new_length(row: ModeView, mean_ns: int) -> str:
+    return (
+        f"{row.name} meets each cache length for the first time, and the host may have to plan for it: "
+        f"{_ms(mean_ns)} ms a token. The next round counts."
     )
 
 

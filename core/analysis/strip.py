@@ -1,4 +1,5 @@
-"""The latency strip's history: counted tokens gathered into buckets of equal time."""
+"""The latency strip's history: tokens gathered into buckets of equal time; counted ones and those at
+new cache lengths."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -35,7 +36,7 @@ class StripHistory:
         self._columns: tuple[StripColumn, ...] | None = ()
 
     def add(self, mode: ModeName, tokens: tuple[Token, ...], slow_above_ns: int | None) -> None:
-        """Counted tokens of `mode`, oldest first; None flags none of them as slow."""
+        """Tokens of `mode`, oldest first; None flags none of them as slow."""
         for token in tokens:
             if self._is_over(token.done_ns):
                 self._closed.append(self._column())

@@ -26,6 +26,7 @@ from core.commands import (
     VerifyModes,
 )
 from core.engine.errors import ModeError, UnsupportedError
+from core.engine.lengths import LengthLog
 from core.engine.lineup import Lineup
 from core.engine.memory import memory_words, one_memory_error
 from core.engine.modes import Mode, forget_compiled
@@ -79,12 +80,14 @@ class DecodeLoop:
         tokenizer: Any = None,
         profiler: Profiler | None = None,
         profile_every_ns: int | None = None,
+        lengths: LengthLog | None = None,
         unpinned: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         """`rebuild(batch, prompt_tokens)` makes the lineup for another shape.
 
         Without a `profiler` (on the CPU) no window is taken; with `profile_every_ns` None only
-        when asked for. `unpinned` is entered while a mode is prepared.
+        when asked for. Without `lengths` (on the CPU) no cache length is new. `unpinned` is entered
+        while a mode is prepared.
         """
         self._modes = lineup.modes
         self._refused = lineup.refused
@@ -92,6 +95,7 @@ class DecodeLoop:
         self._first_mode = first_mode
         self._profiler = profiler
         self._profile_every_ns = profile_every_ns
+        self._lengths = lengths
         self._unpinned = unpinned
         self._next_profile_ns: dict[ModeName, int] = {}
         self._verifier: Verifier | None = None
@@ -309,7 +313,9 @@ class DecodeLoop:
         """One timed step of the current round, given to the writer."""
         assert self._round is not None
         token = self._timer.step(self._mode)
-        self._writer.add(token, self._mode.name, self._round.number, self._round.decoded)
+        decoded = self._round.decoded
+        new_length = self._lengths is not None and self._lengths.meet(self._mode, decoded)
+        self._writer.add(token, self._mode.name, self._round.number, decoded, new_length=new_length)
         self._round.decoded += 1
 
     def _token_id(self) -> int | None:
@@ -370,6 +376,9 @@ class DecodeLoop:
                 if self._verifier is None:
                     self._verifier = Verifier(baseline, self._new_tokens, self._clock)
                 verified = self._verifier.verify(self._mode)
+            if self._lengths is not None:
+                for decoded in range(self._new_tokens):
+                    self._lengths.meet(self._mode, decoded)
             self._outbox.put(verified)
         except torch.OutOfMemoryError:
             self._verifier = None

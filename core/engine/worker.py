@@ -59,6 +59,7 @@ class EngineThread(threading.Thread):
 
         from core.engine.bandwidth import measure_bandwidth
         from core.engine.device import choose_device
+        from core.engine.lengths import LengthLog
         from core.engine.lineup import Lineup
         from core.engine.loop import DecodeLoop
         from core.engine.model import load_model
@@ -104,6 +105,7 @@ class EngineThread(threading.Thread):
             tokenizer=loaded.tokenizer,
             profiler=Profiler(device, self.clock) if device.is_cuda else None,
             profile_every_ns=settings.profile_every_ns,
+            lengths=LengthLog() if device.is_cuda else None,
             unpinned=placement.released,
         )
         # The loop alone keeps it: after a change of shape its cache and graphs are to go.

@@ -28,6 +28,7 @@ class TokenWriter:
         self._tokens: list[Token] = []
         self._where: tuple[ModeName, int, int] = ("eager", 0, 0)
         self._warm_up = 0
+        self._new_length = False
 
     @property
     def warming(self) -> bool:
@@ -49,8 +50,14 @@ class TokenWriter:
             self._text.restart(first_id)
             self._say_text(restart=True)
 
-    def add(self, token: Token, mode: ModeName, round_number: int, index: int) -> None:
-        """Gather one token; it leaves with the next `flush`."""
+    def add(
+        self, token: Token, mode: ModeName, round_number: int, index: int, *, new_length: bool = False
+    ) -> None:
+        """Gather one token; it leaves with the next `flush`, marked if it is the first at its
+        `new_length` of the cache."""
+        if new_length != self._new_length:
+            self.flush()
+            self._new_length = new_length
         if not self._tokens:
             self._where = (mode, round_number, index)
         self._tokens.append(token)
@@ -73,13 +80,16 @@ class TokenWriter:
             self._outbox.put(TextPiece(self._clock(), GAP))
 
     def flush(self, excluded: Exclusion | None = None) -> None:
-        """Hand over what was gathered; a warm-up that is cut short stays one."""
+        """Hand over what was gathered, by default marked as the warm-up or the new lengths that it
+        was; a warm-up that is cut short stays one."""
         if not self._tokens:
             return
         mode, round_number, first = self._where
         tokens, self._tokens = tuple(self._tokens), []
         if excluded is None and self._warm_up:
             excluded = "warm-up"
+        elif excluded is None and self._new_length:
+            excluded = "new-length"
         self._outbox.put(TokenBatch(self._clock(), mode, round_number, first, tokens, excluded))
         self._say_text()
 

@@ -27,7 +27,7 @@ def engine_families(snapshot: Snapshot) -> Iterator[Metric]:
     speed = rate.tok_per_s if rate is not None and not snapshot.halted else None
     yield gauge("tokens_per_second", "Speed of the current mode over its last tokens.", speed)
     yield from _cpu_work_families(snapshot.cpu_work)
-    yield from _mode_families([row for row in snapshot.modes if row.visited])
+    yield from _mode_families([row for row in snapshot.modes if row.visited and not row.first_round])
     if snapshot.ceiling is not None:
         yield from _ceiling_families(snapshot.ceiling, decoding=not snapshot.halted)
 

@@ -97,6 +97,18 @@ def test_machine_gauges_are_in_base_units() -> None:
     assert found["idlegap_screen_frame_seconds", ""] == pytest.approx(0.002)
 
 
+def test_a_mode_in_its_first_round_has_no_figures_that_count() -> None:
+    def first(snapshot: Snapshot) -> Snapshot:
+        modes = tuple(replace(row, first_round=row.name == "eager-static") for row in snapshot.modes)
+        return replace(snapshot, modes=modes)
+
+    found = told_samples(first)
+    assert found["idlegap_token_wall_median_seconds", "graph"] > 0
+    assert ("idlegap_token_wall_median_seconds", "eager-static") in told_samples()
+    assert ("idlegap_token_wall_median_seconds", "eager-static") not in found
+    assert found["idlegap_mode_active", "eager-static"] == 1
+
+
 def test_counters_add_up_what_has_passed() -> None:
     found = told_samples()
     cgroups = sum(isinstance(event, CgroupSample) for event in story())

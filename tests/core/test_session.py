@@ -186,6 +186,49 @@ def test_excluded_tokens_are_counted_and_enter_no_figure(session):
     assert snapshot.strip.columns == ()
 
 
+def test_tokens_at_new_lengths_are_shown_until_others_come_and_have_no_speed_up(session):
+    base = batch("eager-static", 25)
+    new = batch("eager", 75, count=40, at_ns=2 * SECOND, excluded="new-length")
+    events = READY, EngineStage(2, "decoding"), base, ModeEntered(2 * SECOND, "eager"), new
+    snapshot = shown(session, *events, now_ns=new.t_ns)
+    eager = snapshot.mode_view("eager")
+    assert snapshot.rate.mean_ns == eager.wall_ns == 75 * MS
+    assert (eager.first_round, eager.speedup, eager.tokens) == (True, None, 0)
+    assert snapshot.excluded == 40
+    assert (snapshot.at_new_length, snapshot.cpu_work_reason) == (True, "each cache length is new")
+    assert (snapshot.threshold_ns, snapshot.host_changes) == (None, ())
+    assert snapshot.strip.columns[-1].median_ns == 75 * MS
+    assert "75.0 ms a token. The next round counts." in snapshot.sentence
+
+    counted = batch("eager", 20, at_ns=new.t_ns)
+    snapshot = shown(session, counted, now_ns=counted.t_ns)
+    eager = snapshot.mode_view("eager")
+    assert snapshot.rate.mean_ns == eager.wall_ns == 20 * MS
+    assert (eager.first_round, eager.speedup, eager.tokens) == (False, 1.25, 4)
+    assert not snapshot.at_new_length
+    assert [mark.label for mark in snapshot.strip.marks] == ["eager", "lengths known"]
+
+
+def test_new_lengths_after_a_round_that_was_cut_short_change_the_rate_alone(session):
+    counted = batch("eager", 20, count=40)
+    new = batch("eager", 60, count=10, at_ns=counted.t_ns, excluded="new-length")
+    events = READY, EngineStage(2, "decoding"), batch("eager-static", 25, at_ns=0), counted, new
+    snapshot = shown(session, *events, now_ns=new.t_ns)
+    eager = snapshot.mode_view("eager")
+    assert (snapshot.rate.mean_ns, snapshot.rate.p50_ns) == (60 * MS, 20 * MS)
+    assert (eager.wall_ns, eager.first_round, eager.speedup) == (20 * MS, False, 1.25)
+    assert snapshot.at_new_length
+    assert snapshot.recent.wall_ns == 60 * MS
+    assert "60.0 ms a token" in snapshot.sentence
+
+
+def test_a_batch_without_tokens_changes_nothing(session):
+    counted = batch("eager", 20)
+    before = shown(session, READY, counted)
+    empty = [msgspec.structs.replace(counted, tokens=(), excluded=why) for why in (None, "new-length")]
+    assert shown(session, *empty) == before
+
+
 def test_a_profile_window_splits_the_token_and_bandwidth_gives_the_bound(session):
     window = ProfileWindow(
         7, mode="graph", steps=4, accepted=True, busy_ns=3 * MS, kernels=1429, device_gap_ns=MS // 2

@@ -15,9 +15,14 @@ from core.engine.lineup import Lineup
 from core.engine.model import load_model
 from core.engine.modes import forget_compiled
 from core.engine.modes.graph import Graph, StepGraph
+from core.engine.outbox import Outbox
 from core.engine.profile import Profiler
 from core.engine.verify import Verifier
+from core.engine.worker import EngineThread
+from core.engine.writer import WARM_UP_TOKENS
+from core.events import TokenBatch
 from core.settings import SYNTHETIC_DEFAULT, SYNTHETIC_TINY, Settings
+from tests.core.engine.conftest import Script
 
 pytestmark = [
     pytest.mark.gpu,
@@ -173,6 +178,26 @@ def test_compiled_runs_in_every_thread_that_decodes(device):
         thread.start()
         thread.join()
     assert found == [(True, False), (True, False)]
+
+
+def test_the_first_round_of_eager_is_told_from_the_second():
+    settings = Settings(
+        model=SYNTHETIC_TINY,
+        device="cuda",
+        mode="eager",
+        modes=("eager",),
+        prompt_tokens=32,
+        new_tokens=32,
+        profile_every_ns=None,
+    )
+    outbox = Outbox(time.perf_counter_ns)
+    engine = EngineThread(settings, outbox, Script({}, stop_at=64))
+    engine.start()
+    engine.join(120)
+    batches = [event for event in outbox.drain() if isinstance(event, TokenBatch)]
+    marks = [batch.excluded for batch in batches for _ in batch.tokens]
+    warm_up = ["warm-up"] * WARM_UP_TOKENS
+    assert marks == warm_up + ["new-length"] * (32 - WARM_UP_TOKENS) + [None] * 32
 
 
 def test_a_decode_step_never_waits_for_the_device(lineup):

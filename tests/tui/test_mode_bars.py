@@ -43,6 +43,13 @@ def test_the_same_device_work_in_eager_and_graph_and_the_dotted_part_gone() -> N
     assert "5.48x" in graph
 
 
+def test_a_first_round_has_a_bar_and_no_speed_up() -> None:
+    eager, static, graph = (row for row in rows(scenes.first_round()) if " idle" in row)
+    assert eager.endswith("first")
+    assert eager.count("·") > static.count("·")
+    assert (static[-4:], graph[-5:]) == ("base", "5.48x")
+
+
 def test_without_a_profile_bars_show_dispatch_and_wait_and_say_so() -> None:
     shown = rows(scenes.eager_only())
     assert "dispatch (the host submits)" in shown[0]

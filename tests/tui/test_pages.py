@@ -57,6 +57,12 @@ def test_detail_says_between_which_visits_the_host_changed_speed() -> None:
     assert "* To submit" not in text(detail_text, scenes.eager_and_graph())
 
 
+def test_detail_says_which_figures_are_of_new_cache_lengths() -> None:
+    shown = " ".join(text(detail_text, scenes.first_round()).split())
+    assert "first: eager has decoded only at cache lengths that were new" in shown
+    assert "first:" not in text(detail_text, scenes.eager_and_graph())
+
+
 def test_detail_lists_split_prefill_and_kernels() -> None:
     rows = text(detail_text, scenes.six_modes(), 100).splitlines()
     graph = next(row for row in rows if row.startswith("   3 graph"))

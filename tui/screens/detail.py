@@ -6,7 +6,7 @@ from tui import units
 from tui.line import Line
 from tui.palette import DIM, STRONG, TEXT, WARN, WORK
 from tui.widgets.gpu_panel import busy_words, gpu_absence
-from tui.widgets.mode_bars import CHANGED
+from tui.widgets.mode_bars import CHANGED, FIRST_ROUND
 from tui.widgets.rows import VALUE_AT, labelled, title, wrapped
 from tui.widgets.work_panel import ceiling_rows, kernel_rows
 from tui.words import current
@@ -116,6 +116,9 @@ def mode_rows(snap: Snapshot, width: int) -> list[Line]:
             line.add(f"{'-' if ns is None else units.ms(ns):>{_COLUMN_CELLS}}")
         lines.append(line.add(f"{_count(view.tokens):>{_COUNT_CELLS}}", DIM))
         lines += _verification(view, width)
+    for view in snap.modes:
+        if view.first_round:
+            lines += wrapped(_first_round(view), width, 3, f" {FIRST_ROUND}: ", WARN)
     for change in snap.host_changes:
         lines += wrapped(change.text, width, 3, f" {CHANGED} ", WARN)
     return lines
@@ -143,6 +146,13 @@ def _times(view: ModeView) -> list[int | None]:
     if split is not None:
         parts = (split.busy_ns, split.host_gap_ns, split.launch_latency_ns, split.device_gap_ns)
     return [view.wall_ns, view.p99_ns, view.dispatch_ns, view.wait_ns, *parts, view.prefill_ns]
+
+
+def _first_round(view: ModeView) -> str:
+    return (
+        f"{view.name} has decoded only at cache lengths that were new, and the host may have to plan for "
+        "each of them; its next round gives figures that count."
+    )
 
 
 def _count(tokens: int) -> str:

@@ -122,8 +122,8 @@ def itself(snap: Snapshot) -> list[Entry]:
     return [
         ("this screen", f"{readings.own_cost(snap).strip()}{frame}", own if snap.in_process else apart),
         ("left out", f"{units.count(snap.excluded)} tokens, {units.count(snap.dropped)} events lost",
-         "Warm-up tokens and those under the profiler never enter a figure; events are lost only when "
-         "nobody reads them in time."),
+         "Warm-up tokens, those under the profiler and those at new cache lengths do not count; events are "
+         "lost only when nobody reads them in time."),
     ]  # fmt: skip
 
 

@@ -42,6 +42,8 @@ PLAIN_PARTS: tuple[Part, ...] = (
 )
 CHANGED = "*"
 """Marks modes that were visited while the host had different speeds."""
+FIRST_ROUND = "first"
+"""Stands for the speed-up of a mode that has only met new cache lengths so far."""
 _MARK = Part(CHANGED, "host changed speed", WARN)
 _ON_CPU = ("dispatch (the CPU computes)", "wait")
 """Without a device, submitting a token is computing it."""
@@ -133,6 +135,8 @@ def _row(row: ModeView, scale_ns: int, width: int, after: int, *, live: bool) ->
     line.to(width - after + 1).add(_share(row), TEXT)
     if row.verified is not None and row.verified.flagged:
         line.add(" WRONG", BAD)
+    elif row.first_round:
+        line.add(f"{FIRST_ROUND:>6}", WARN)
     elif row.speedup is not None and row.name != BASELINE:
         line.add(f"{units.ratio(row.speedup):>6}", DIM)
     elif row.name == BASELINE:

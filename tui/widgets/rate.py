@@ -9,7 +9,7 @@ from core.snapshot import ModeView, Snapshot
 from tui import units
 from tui.glyphs import GlyphLevel
 from tui.line import Line
-from tui.palette import DIM, GOOD, KEY, STRONG, TEXT
+from tui.palette import DIM, GOOD, KEY, STRONG, TEXT, WARN
 from tui.widgets.digits import ROWS, big
 from tui.widgets.panel import Panel
 from tui.words import current, mode_words
@@ -64,7 +64,9 @@ def _facts(snap: Snapshot, room: int) -> list[tuple[str, Style]]:
     facts = [(f"last: {words}", DIM) if snap.halted and snap.rate is not None else (words, KEY)]
     if snap.rate is not None:
         facts.append((f"p50 {units.ms(snap.rate.p50_ns)}  p99 {units.ms(snap.rate.p99_ns)}", figures_ink))
-    if view.speedup is not None and snap.mode != BASELINE:
+    if snap.at_new_length:
+        facts.append(("not counted: new lengths", WARN))
+    elif view.speedup is not None and snap.mode != BASELINE:
         ink = GOOD if view.speedup > 1 and not snap.halted else figures_ink
         facts.append((_speedups(snap, view, room), ink))
     else:

@@ -198,6 +198,22 @@ def test_a_difference_within_the_noise_is_not_called_slower() -> None:
     assert "slower" not in limiting_sentence(snapshot(replace(GRAPH, speedup=0.98)))
 
 
+def test_new_cache_lengths_are_told_before_the_host_is_blamed() -> None:
+    eager = replace(EAGER, name="eager", wall_ns=20 * MS)
+    new = replace(
+        snapshot(eager),
+        at_new_length=True,
+        rate=Rate(12.9, 77_800_000, 77_000_000, 80_000_000, 40),
+        cpu_work=CpuWork(round(77.7 * MS), round(19.9 * MS), slow=True),
+    )
+    told = (
+        "eager meets each cache length for the first time, and the host may have to plan for it: "
+        "77.8 ms a token. The next round counts."
+    )
+    assert limiting_sentence(new) == told
+    assert limiting_sentence(new, Contention("neighbour", "", 2.5)) != told
+
+
 def test_a_host_that_has_become_slow_is_told_with_its_best_and_the_gpu_s_part() -> None:
     slow = replace(snapshot(EAGER), cpu_work=CpuWork(round(46.1 * MS), round(22.5 * MS), slow=True))
     assert limiting_sentence(slow) == (

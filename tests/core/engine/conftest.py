@@ -10,6 +10,7 @@ import torch
 from core.commands import AnyCommand, Stop
 from core.engine.device import Device, choose_device
 from core.engine.errors import ModeError
+from core.engine.lengths import LengthLog
 from core.engine.lineup import Lineup
 from core.engine.loop import DecodeLoop
 from core.engine.model import LoadedModel, load_model
@@ -146,6 +147,7 @@ def run_loop(loaded: LoadedModel, device: Device) -> Callable[..., Ran]:
         profile_every_ns: int | None = None,
         refusing: dict[ModeName, str] | None = None,
         baseline: type[EagerStatic] = EagerStatic,
+        lengths: LengthLog | None = None,
     ) -> Ran:
         clock = clock or Clock()
         outbox = Outbox(clock)
@@ -169,6 +171,7 @@ def run_loop(loaded: LoadedModel, device: Device) -> Callable[..., Ran]:
             counters=None,
             profiler=profiler,  # type: ignore[arg-type]
             profile_every_ns=profile_every_ns,
+            lengths=lengths,
         ).run()
         return Ran(outbox.drain())
 

@@ -517,6 +517,27 @@ def host_changed() -> Snapshot:
     )
 
 
+def first_round() -> Snapshot:
+    """Eager meets its cache lengths for the first time, after eager-static and the graph."""
+    new = next(view for view in mode_views(("eager",), "eager", slowness=3.6) if view.visited)
+    new = replace(new, tokens=0, first_round=True, split=split(3.61, 3.2, 0.2, 70.75))
+    views = mode_views(("eager-static", "graph"), "eager")
+    picture = strip([("eager", 60)], slowness=3.6)
+    return replace(
+        _live("eager"),
+        modes=tuple(new if view.name == "eager" else view for view in views),
+        rate=rate("eager", 3.6),
+        recent=RecentTokens(25, 77_760_000, 0),
+        cpu_work=None,
+        cpu_work_reason="each cache length is new",
+        strip=replace(picture, busy_ns=3_610_000, bound_ns=BOUND_NS),
+        ceiling=ceiling("eager"),
+        at_new_length=True,
+        sentence="eager meets each cache length for the first time, and the host may have to plan for it: "
+        "77.8 ms a token. The next round counts.",
+    )
+
+
 def replayed() -> Snapshot:
     """The scene of the sketch, replayed, at a token that was stepped to."""
     return replace(
@@ -583,5 +604,6 @@ SCENES = {
     "contended": contended,
     "replayed": replayed,
     "host-changed": host_changed,
+    "first-round": first_round,
     "slow-host": slow_host,
 }
