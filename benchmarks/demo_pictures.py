@@ -2,7 +2,7 @@
 
     python benchmarks/demo_pictures.py --out FOLDER [--recording demo] [--size 120x40]
 
-Plays the recording at 16 times its speed and presses ``s`` at each point of `STORY` (no GPU is
+Plays the recording at eight times its speed and presses ``s`` at each point of `STORY` (no GPU is
 needed). `--size 80x24` shows what a small terminal does with the same story.
 """
 
@@ -12,24 +12,58 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.screen_tour import Terminal
+from core.events import ModeEntered, Neighbours
+from core.recording import RecordingReader
+from tui.verbs.recording_file import recording_path
 
 POSITION = re.compile(r"^ (\d+):(\d\d) ", re.MULTILINE)
-STORY: tuple[tuple[str, int, str], ...] = (
-    ("slow-host", 29, ""),
-    ("graph", 60, ""),
-    ("six-modes", 131, ""),
-    ("detail", 131, "d"),
-    ("neighbours-eager", 161, ""),
-    ("why", 162, "w"),
-    ("neighbours-graph", 175, ""),
-    ("end", 188, ""),
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """A picture `after_s` seconds after the `nth` time that `cue` happened: a mode was entered, or
+    neighbours came. `page` is the key of the page that is opened for it."""
+
+    name: str
+    cue: str
+    nth: int
+    after_s: float
+    page: str = ""
+
+
+STORY = (
+    Shot("graph", "graph", 2, 5),
+    Shot("six-modes", "fused-graph", 1, 7),
+    Shot("detail", "fused-graph", 1, 7, "d"),
+    Shot("neighbours-eager", "neighbours", 1, 6),
+    Shot("why", "neighbours", 1, 7, "w"),
+    Shot("neighbours-graph", "graph", 3, 7),
+    Shot("end", "graph", 4, 2),
 )
-"""Name, second of the recording, page that is opened."""
+
+
+def seconds(recording: Path, story: tuple[Shot, ...]) -> dict[Shot, int]:
+    """When each shot is due, in whole seconds of the recording; those whose cue never comes are left out."""
+    happened: dict[str, list[float]] = {}
+    with RecordingReader(recording) as reader:
+        for event in reader:
+            cue = ""
+            if isinstance(event, ModeEntered):
+                cue = event.mode
+            elif isinstance(event, Neighbours) and event.count:
+                cue = "neighbours"
+            happened.setdefault(cue, []).append((event.t_ns - reader.header.started_ns) / 1e9)
+    return {
+        shot: round(happened[shot.cue][shot.nth - 1] + shot.after_s)
+        for shot in story
+        if len(happened.get(shot.cue, ())) >= shot.nth
+    }
 
 
 def main() -> None:
@@ -40,26 +74,29 @@ def main() -> None:
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     columns, rows = (int(n) for n in given.size.split("x"))
-    command = [sys.executable, "-m", "tui", "replay", given.recording, "--speed", "8"]
+    with recording_path(given.recording) as path:
+        due = seconds(path, STORY)
+        recording = str(path.resolve())
+    command = [sys.executable, "-m", "tui", "replay", recording, "--speed", "8"]
     term = Terminal(command, columns, rows, given.out)
     try:
-        for name, second, page in STORY:
+        for shot, second in due.items():
             term.until(reached(second), 120, f"second {second}")
             term.press("p")
             term.read(0.6)
             # What was said of the picture before is not to be in this one.
             term.until(lambda text: "saved idlegap" not in text, 30, "no notice")
-            if page:
-                term.press(page)
+            if shot.page:
+                term.press(shot.page)
                 term.read(0.8)
             old = set(given.out.glob("idlegap-*.svg"))
             term.press("s")
             end = time.monotonic() + 5
             while time.monotonic() < end and not (new := set(given.out.glob("idlegap-*.svg")) - old):
                 term.read(0.05)
-            shutil.move(new.pop(), given.out / f"{name}.svg")
-            (given.out / f"{name}.txt").write_text(term.text() + "\n")
-            if page:
+            shutil.move(new.pop(), given.out / f"{shot.name}.svg")
+            (given.out / f"{shot.name}.txt").write_text(term.text() + "\n")
+            if shot.page:
                 term.press("\x1b")
                 term.read(0.5)
             term.press("p")
