@@ -25,7 +25,7 @@ ARMS: dict[str, dict[str, str]] = {
     "cuDNN last": {"TORCH_CUDNN_SDPA_DEPRIORITIZED": "1"},
     "cuDNN plans once": {"TORCH_CUDNN_SDPA_AVOID_RECOMPILE": "1"},
 }
-LIMIT_S = 180
+LIMIT_S = 45
 ATTENTION = ("sdpa", "flash", "fmha", "attention")
 
 
@@ -54,13 +54,15 @@ def measure(device_name: str, tokens: int, rounds: int) -> dict[str, Any]:
         found["rounds"].append(
             {
                 "wall_ms": median(t.wall_ns for t in timed) / 1e6,
-                "cpu_ms": median(t.cpu_ns or 0 for t in timed) / 1e6,
+                "cpu_ms": median(t.cpu_ns for t in timed if t.cpu_ns is not None) / 1e6,
             }
         )
     if device.is_cuda:
         mode.prefill()
         profiler = Profiler(device)
         window = [profiler.take(mode.name, lambda: timer.step(mode)) for _ in range(2)][-1]
+        if not window.accepted:
+            return found | {"attention": window.reason}
         named = (kernel for kernel in window.top if any(word in kernel.name.lower() for word in ATTENTION))
         found["busy_ms"] = window.busy_ns / 1e6
         found["attention"] = [(k.name, k.count, k.total_ns / 1e6) for k in named]
@@ -96,6 +98,20 @@ def main() -> None:
             results[arm] = json.loads(ran.stdout.splitlines()[-1])
         given.json.write_text(json.dumps(results, indent=1))
         print(arm, json.dumps(results[arm]), flush=True)
+
+
+def run(command: list[str], environment: dict[str, str]) -> dict[str, Any]:
+    """What an arm has found, or how it failed."""
+    try:
+        ran = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=LIMIT_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return {"failed": f"not done after {LIMIT_S} s"}
+    if ran.returncode:
+        return {"failed": ran.stderr.splitlines()[-TAIL_LINES:]}
+    found: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
+    return found
 
 
 if __name__ == "__main__":

@@ -270,6 +270,8 @@ def enter(session: Session, ear: Ear, mode: ModeName) -> None:
     ear.mode = None
     session.send(SetMode(mode))
     wait(session, lambda: ear.mode == mode, 120)
+    ear.tokens.clear()
+    wait(session, lambda: ear.tokens, 120)
     decode(session, SETTLE_S)
 
 

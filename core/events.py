@@ -35,8 +35,9 @@ Stage = Literal[
 ]
 
 Exclusion = Literal["warm-up", "profile", "new-length"]
-"""Why a token stays out of every latency figure: it belongs to a warm-up, was decoded under the
-profiler, or was the first on this GPU at its length of a dynamic cache (`core.engine.lengths`)."""
+"""Why a token does not count: it belongs to a warm-up, was decoded under the profiler, or was the
+first of its thread at its length of a dynamic cache (`core.engine.lengths`). The last kind is shown
+while it lasts, and no statistics hold it."""
 
 
 class Event(msgspec.Struct, frozen=True, tag_field="type", forbid_unknown_fields=True, omit_defaults=True):

@@ -56,8 +56,8 @@ class StageView:
 class Rate:
     """Speed of the current mode over its last tokens (`tokens` of them).
 
-    `tok_per_s` is batch x tokens over the sum of their wall times, so pauses and excluded
-    tokens do not count.
+    `tok_per_s` is batch x tokens over the sum of their wall times, so pauses, warm-ups and tokens under
+    the profiler do not count. At new cache lengths all of it is of tokens at these.
     """
 
     tok_per_s: float

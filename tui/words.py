@@ -51,10 +51,10 @@ def current(snap: Snapshot) -> ModeView | None:
 def true_busy(snap: Snapshot) -> float | None:
     """Share (0..1) of a token in which the device computes, where a profile tells it and tokens
     are decoded: it stands beside meters that tell of now."""
-    view = current(snap)
-    if snap.halted or view is None or view.split is None or not view.wall_ns:
+    view, rate = current(snap), snap.rate
+    if snap.halted or view is None or view.split is None or rate is None or not rate.p50_ns:
         return None
-    return min(1.0, view.split.busy_ns / view.wall_ns)
+    return min(1.0, view.split.busy_ns / rate.p50_ns)
 
 
 def true_busy_reason(snap: Snapshot) -> str:

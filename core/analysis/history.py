@@ -1,6 +1,7 @@
 """What the session remembers of each mode: its last tokens, prefills and measurements."""
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from core.analysis.cpu_work import LeastCpu
@@ -33,15 +34,12 @@ class ModeHistory:
     """The recent past of one mode. Figures start afresh each time that the mode is entered,
     but the old ones stand until the first new token.
 
-    Tokens at new cache lengths do not count; they stand in until the first one that does.
-    `latest` are the newest ones of this visit, of one kind: `at_new_length` or counted. While it
-    has `resumed`, they and that are still those of the visit before.
+    `tokens` are counted ones. `new` are those at new cache lengths since the last counted one of
+    this visit; they stand in where there are no others.
     """
 
     tokens: deque[Token] = field(default_factory=lambda: deque(maxlen=KEPT_TOKENS))
-    latest: deque[Token] = field(default_factory=lambda: deque(maxlen=KEPT_TOKENS))
-    at_new_length: bool = False
-    resumed: bool = False
+    new: deque[Token] = field(default_factory=lambda: deque(maxlen=KEPT_TOKENS))
     prefills_ns: deque[int] = field(default_factory=lambda: deque(maxlen=KEPT_PREFILLS))
     profile: ProfileWindow | None = None
     rejected: ProfileWindow | None = None
@@ -49,42 +47,53 @@ class ModeHistory:
     least_cpu: LeastCpu = field(default_factory=LeastCpu)
     total: int = 0
     _stale: bool = False
+    _resumed: bool = False
     _typical: Typical | None = None
     _typical_at: int = 0
     _figures: ModeFigures | None = None
 
     @property
+    def at_new_length(self) -> bool:
+        """Whether the newest token was at a new cache length."""
+        return bool(self.new)
+
+    @property
     def first_round(self) -> bool:
         """Whether only tokens at new cache lengths are known."""
-        return bool(self.tokens) and not self.total
+        return bool(self.new) and not self.tokens
+
+    @property
+    def latest(self) -> deque[Token]:
+        """The newest tokens of one kind: what the speed now is told by."""
+        return self.new or self.tokens
 
     def entered(self) -> None:
         """The mode was entered (again)."""
-        self._stale = self.resumed = True
+        self._stale = self._resumed = True
+
+    def turns(self, *, at_new_length: bool) -> bool:
+        """Whether a token of this kind follows one of the other within this visit."""
+        return not self._resumed and bool(self.latest) and at_new_length != self.at_new_length
 
     def add(self, tokens: tuple[Token, ...]) -> None:
         """Counted tokens, oldest first."""
-        if self._stale or not self.total:
+        if self._stale:
             self.tokens.clear()
             self._typical = None
-            self._stale = False
-        self._follow(tokens, at_new_length=False)
+        self._stale = self._resumed = False
+        self.new.clear()
         self.tokens.extend(tokens)
         self.total += len(tokens)
         self._figures = None
 
     def add_at_new_lengths(self, tokens: tuple[Token, ...]) -> None:
         """Tokens that do not count, oldest first."""
-        self._follow(tokens, at_new_length=True)
-        if not self.total:
-            self.tokens.extend(tokens)
+        if self._resumed:
+            self.new.clear()
+        self._resumed = False
+        self.new.extend(tokens)
+        if not self.tokens:
             self._figures = None
-
-    def _follow(self, tokens: tuple[Token, ...], *, at_new_length: bool) -> None:
-        if self.resumed or at_new_length != self.at_new_length:
-            self.latest.clear()
-            self.resumed, self.at_new_length = False, at_new_length
-        self.latest.extend(tokens)
 
     def note_profile(self, window: ProfileWindow) -> None:
         """Keep an accepted window; a rejected one only until the next accepted one."""
@@ -95,21 +104,16 @@ class ModeHistory:
 
     def figures(self) -> ModeFigures | None:
         """Medians over the kept tokens, None before the first one."""
-        if self._figures is None and self.tokens:
-            walls = [t.wall_ns for t in self.tokens]
-            self._figures = ModeFigures(
-                tokens=len(walls),
-                wall_ns=round(median(walls)),
-                p99_ns=round(quantile(walls, 0.99)),
-                dispatch_ns=round(median([t.dispatch_ns for t in self.tokens])),
-                wait_ns=round(median([t.wait_ns for t in self.tokens])),
-            )
+        if self._figures is None and (kept := self.tokens or self.new):
+            self._figures = _medians(kept)
         return self._figures
+
+    def latest_figures(self) -> ModeFigures | None:
+        """The same over the `latest` tokens."""
+        return _medians(self.new) if self.new and self.tokens else self.figures()
 
     def usual(self) -> Typical | None:
         """What a counted token of this mode usually costs; renewed every RENEW_TOKENS tokens."""
-        if not self.total:
-            return None
         if self._typical is None or self.total - self._typical_at >= RENEW_TOKENS:
             self._typical, self._typical_at = typical(tuple(self.tokens)), self.total
         return self._typical
@@ -123,3 +127,15 @@ class ModeHistory:
                 break
             walls.append(token.wall_ns)
         return walls
+
+
+def _medians(tokens: Iterable[Token]) -> ModeFigures:
+    kept = list(tokens)
+    walls = [t.wall_ns for t in kept]
+    return ModeFigures(
+        tokens=len(walls),
+        wall_ns=round(median(walls)),
+        p99_ns=round(quantile(walls, 0.99)),
+        dispatch_ns=round(median([t.dispatch_ns for t in kept])),
+        wait_ns=round(median([t.wait_ns for t in kept])),
+    )

@@ -165,14 +165,12 @@ class Memory:
             self.excluded += len(batch.tokens)
             self.attribution.add(batch, None)
             if batch.excluded == "new-length":
-                self.mode = batch.mode
-                self.modes[batch.mode].add_at_new_lengths(batch.tokens)
-                self.strip.add(batch.mode, batch.tokens, None)
+                self._at_new_lengths(batch)
             return
         self.mode = batch.mode
         history = self.modes[batch.mode]
-        if history.at_new_length and not history.resumed:
-            self.strip.mark(batch.tokens[0].start_ns, "lengths known")
+        if history.turns(at_new_length=False):
+            self.strip.mark(batch.tokens[0].start_ns, "known lengths")
         history.add(batch.tokens)
         if told_by_cpu_time(self.engine):
             history.least_cpu.add(batch.tokens)
@@ -182,6 +180,14 @@ class Memory:
         self.strip.add(batch.mode, batch.tokens, usual.threshold_ns if usual else None)
         self.attribution.add(batch, usual)
         self._judge_host(batch.t_ns)
+
+    def _at_new_lengths(self, batch: TokenBatch) -> None:
+        self.mode = batch.mode
+        history = self.modes[batch.mode]
+        if history.turns(at_new_length=True):
+            self.strip.mark(batch.tokens[0].start_ns, "new lengths")
+        history.add_at_new_lengths(batch.tokens)
+        self.strip.add(batch.mode, batch.tokens, None)
 
     def _judge_host(self, now_ns: int) -> None:
         profiles = {mode: history.profile for mode, history in self.modes.items()}

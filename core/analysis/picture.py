@@ -138,7 +138,7 @@ def _rate(memory: Memory) -> Rate | None:
     if memory.mode is None or memory.engine is None:
         return None
     history = memory.modes[memory.mode]
-    figures = history.figures()
+    figures = history.latest_figures()
     if figures is None:
         return None
     walls_ns = history.recent_walls_ns()
@@ -160,7 +160,7 @@ def _mode_view(memory: Memory, spec: ModeSpec, ceilings: Ceiling | None) -> Mode
         summary=spec.summary,
         reason=memory.refused.get(spec.name),
         current=spec.name == memory.mode,
-        tokens=history.total,
+        tokens=history.total or len(history.new),
         prefill_ns=round(median(list(history.prefills_ns))) if history.prefills_ns else None,
         profile=history.profile,
         verified=history.verified,

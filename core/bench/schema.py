@@ -23,7 +23,7 @@ class Columns(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
         cpu_ns, run_delay_ns, preempted, blocked: the decode thread's counters within the token;
             None where the engine could not read them.
         excluded: indices of the tokens that enter no figure (the first ones after a change of
-            mode, and those of a profile window).
+            mode, those of a profile window and those at new cache lengths).
     """
 
     start_ns: Counts

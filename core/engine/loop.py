@@ -309,13 +309,15 @@ class DecodeLoop:
         self._writer.settle(self._token_id())
         self._finish_full_round()
 
-    def _step(self) -> None:
+    def _step(self, *, profiled: bool = False) -> None:
         """One timed step of the current round, given to the writer."""
         assert self._round is not None
         token = self._timer.step(self._mode)
         decoded = self._round.decoded
         new_length = self._lengths is not None and self._lengths.meet(self._mode, decoded)
-        self._writer.add(token, self._mode.name, self._round.number, decoded, new_length=new_length)
+        self._writer.add(
+            token, self._mode.name, self._round.number, decoded, new_length=new_length and not profiled
+        )
         self._round.decoded += 1
 
     def _token_id(self) -> int | None:
@@ -346,7 +348,7 @@ class DecodeLoop:
             self._reserve(WINDOW_STEPS)
             self._writer.flush()
             self._say("profiling", f"{WINDOW_STEPS} steps of {self._mode.name}")
-            windows.append(self._profiler.take(self._mode.name, self._step))
+            windows.append(self._profiler.take(self._mode.name, lambda: self._step(profiled=True)))
             self._writer.flush("profile")
         self._writer.mark_gap()
         pause_ns = sum(window.pause_ns for window in windows)

@@ -25,9 +25,13 @@ def engine_families(snapshot: Snapshot) -> Iterator[Metric]:
     active = ((row.name, int(row.current)) for row in snapshot.modes)
     yield gauges("mode_active", "1 for the mode that decodes now.", "mode", active)
     speed = rate.tok_per_s if rate is not None and not snapshot.halted else None
-    yield gauge("tokens_per_second", "Speed of the current mode over its last tokens.", speed)
+    yield gauge(
+        "tokens_per_second",
+        "Speed of the current mode over its last tokens, those at new cache lengths too.",
+        speed,
+    )
     yield from _cpu_work_families(snapshot.cpu_work)
-    yield from _mode_families([row for row in snapshot.modes if row.visited and not row.first_round])
+    yield from _mode_families([row for row in snapshot.modes if row.visited])
     if snapshot.ceiling is not None:
         yield from _ceiling_families(snapshot.ceiling, decoding=not snapshot.halted)
 
@@ -51,11 +55,15 @@ def _description(engine: EngineReady) -> dict[str, str]:
 
 
 def _mode_families(rows: Iterable[ModeView]) -> Iterator[Metric]:
-    """Figures over the last tokens of each mode; the split needs an accepted profile window."""
+    """Figures over the last tokens of each mode; the split needs an accepted profile window. Those
+    that tell of a token's time are of counted tokens alone."""
     rows = list(rows)
 
-    def each(name: str, text: str, value: Callable[[ModeView], Value]) -> Metric:
+    def always(name: str, text: str, value: Callable[[ModeView], Value]) -> Metric:
         return gauges(name, text, "mode", ((row.name, value(row)) for row in rows))
+
+    def each(name: str, text: str, value: Callable[[ModeView], Value]) -> Metric:
+        return always(name, text, lambda row: None if row.first_round else value(row))
 
     def part(name: str, text: str, value: Callable[[Split], int]) -> Metric:
         return each(name, text, lambda row: None if row.split is None else value(row.split) * NS)
@@ -64,14 +72,20 @@ def _mode_families(rows: Iterable[ModeView]) -> Iterator[Metric]:
     yield each("token_wall_p99_seconds", "99th percentile of it.", lambda r: scaled(r.p99_ns, NS))
     yield each("dispatch_seconds", "Median time to submit a token.", lambda r: scaled(r.dispatch_ns, NS))
     yield each("wait_seconds", "Median wait for the device after it.", lambda r: scaled(r.wait_ns, NS))
-    yield each("prefill_seconds", "Median wall time of a prefill.", lambda r: scaled(r.prefill_ns, NS))
+    yield always("prefill_seconds", "Median wall time of a prefill.", lambda r: scaled(r.prefill_ns, NS))
     yield each("speedup_ratio", "Speed against eager-static.", lambda r: r.speedup)
-    yield part("device_busy_seconds", "Time of a token in which the device works.", lambda s: s.busy_ns)
+    yield always("device_busy_seconds", "Time of a token in which the device works.", _busy_s)
     yield each("device_busy_ratio", "Share of a token in which the device works.", _busy_ratio)
     yield part("host_gap_seconds", "Idle time of a token: the host is late.", lambda s: s.host_gap_ns)
     yield part("launch_latency_seconds", "Idle time: a launch is under way.", lambda s: s.launch_latency_ns)
     yield part("device_gap_seconds", "Idle time between queued kernels.", lambda s: s.device_gap_ns)
-    yield each("kernels_per_token", "Kernels of a token.", lambda r: r.profile.kernels if r.profile else None)
+    yield always(
+        "kernels_per_token", "Kernels of a token.", lambda r: r.profile.kernels if r.profile else None
+    )
+
+
+def _busy_s(row: ModeView) -> float | None:
+    return row.split.busy_ns * NS if row.split is not None else None
 
 
 def _busy_ratio(row: ModeView) -> float | None:

@@ -17,7 +17,7 @@ def token_families(totals: Totals) -> Iterator[Metric]:
     for name, tally in modes:
         wall.add_metric([name], buckets=list(_cumulative(tally)), sum_value=tally.wall_ns * NS)
     yield wall
-    yield counters("excluded_tokens", "Tokens left out of all figures.", "reason", totals.excluded.items())
+    yield counters("excluded_tokens", "Tokens that do not count.", "reason", totals.excluded.items())
     yield counters(
         "run_delay_seconds",
         "Time in which the decode thread was runnable but had no core.",

@@ -105,7 +105,7 @@ def strip(points: Sequence[Point], modes: Sequence[ModeFacts], bound_ns: int | N
     axes.set_ylim(0, top)
     axes.set_xlim(0, points[-1].end_s if points else 1)
     axes.set_ylabel("ms/token")
-    axes.set_xlabel("seconds of decoding (pauses, compilation and measurements left out)")
+    axes.set_xlabel("seconds of decoding (pauses, compilation, measurements and uncounted tokens left out)")
     return _svg(figure)
 
 

@@ -109,6 +109,8 @@ class _Gatherer:
         match event:
             case TokenBatch():
                 self.current.add(event, self.neighbours)
+                if event.excluded == "new-length":
+                    self.settled_ns = event.t_ns + SETTLE_NS
             case GpuSample():
                 self._sample(event)
             case EngineReady():

@@ -48,7 +48,7 @@ def remarks(facts: Facts) -> list[str]:
     found += speed_remarks(facts.setup, facts.header.started_ns)
     excluded = ", ".join(f"{count:,} {why}" for why, count in sorted(facts.setup.excluded.items()))
     if excluded:
-        found.append(f"Tokens left out of all figures: {excluded}.")
+        found.append(f"Tokens that do not count: {excluded}.")
     return found
 
 

@@ -107,6 +107,8 @@ def test_a_mode_in_its_first_round_has_no_figures_that_count() -> None:
     assert ("idlegap_token_wall_median_seconds", "eager-static") in told_samples()
     assert ("idlegap_token_wall_median_seconds", "eager-static") not in found
     assert found["idlegap_mode_active", "eager-static"] == 1
+    for name in ("prefill_seconds", "device_busy_seconds", "kernels_per_token"):
+        assert found[f"idlegap_{name}", "eager-static"] > 0
 
 
 def test_counters_add_up_what_has_passed() -> None:

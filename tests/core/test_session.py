@@ -24,6 +24,7 @@ from core.events import (
 )
 from core.opening import opening
 from core.session import Session
+from core.snapshot import STRIP_BUCKET_NS
 from tests.ready import engine_ready
 
 MS = 1_000_000
@@ -193,7 +194,7 @@ def test_tokens_at_new_lengths_are_shown_until_others_come_and_have_no_speed_up(
     snapshot = shown(session, *events, now_ns=new.t_ns)
     eager = snapshot.mode_view("eager")
     assert snapshot.rate.mean_ns == eager.wall_ns == 75 * MS
-    assert (eager.first_round, eager.speedup, eager.tokens) == (True, None, 0)
+    assert (eager.first_round, eager.speedup, eager.tokens) == (True, None, 40)
     assert snapshot.excluded == 40
     assert (snapshot.at_new_length, snapshot.cpu_work_reason) == (True, "each cache length is new")
     assert (snapshot.threshold_ns, snapshot.host_changes) == (None, ())
@@ -206,7 +207,49 @@ def test_tokens_at_new_lengths_are_shown_until_others_come_and_have_no_speed_up(
     assert snapshot.rate.mean_ns == eager.wall_ns == 20 * MS
     assert (eager.first_round, eager.speedup, eager.tokens) == (False, 1.25, 4)
     assert not snapshot.at_new_length
-    assert [mark.label for mark in snapshot.strip.marks] == ["eager", "lengths known"]
+    assert [mark.label for mark in snapshot.strip.marks] == ["eager", "known lengths"]
+
+
+def test_a_first_round_is_followed_from_frame_to_frame(session):
+    # No event names the mode: the tokens do.
+    first = batch("eager", 60, count=10, excluded="new-length")
+    snapshot = shown(session, READY, first)
+    assert (snapshot.mode, snapshot.mode_view("eager").wall_ns) == ("eager", 60 * MS)
+    slower = batch("eager", 90, count=30, at_ns=first.t_ns, excluded="new-length")
+    assert shown(session, slower).mode_view("eager").wall_ns == 90 * MS
+
+
+def test_marks_tell_new_lengths_from_known_ones_within_a_visit(session):
+    def at(second, mode, excluded=None):
+        return batch(mode, 20, at_ns=second * SECOND, excluded=excluded)
+
+    snapshot = shown(
+        session,
+        READY,
+        ModeEntered(SECOND, "eager"),
+        at(1, "eager", "new-length"),
+        ModeEntered(2 * SECOND, "graph"),
+        at(2, "graph"),
+        ModeEntered(3 * SECOND, "eager"),
+        at(3, "eager"),
+        at(4, "eager", "new-length"),
+        at(5, "eager"),
+    )
+    told = [(mark.bucket * STRIP_BUCKET_NS // SECOND, mark.label) for mark in snapshot.strip.marks]
+    entered = [(1, "eager"), (2, "graph"), (3, "eager")]
+    assert told == [*entered, (4, "new lengths"), (5, "known lengths")]
+
+
+def test_who_holds_back_tokens_at_new_lengths_is_asked_at_their_time(session):
+    held = batch("eager", 60, count=8, at_ns=SECOND, excluded="new-length")
+    waited = [msgspec.structs.replace(token, run_delay_ns=30 * MS, cpu_ns=30 * MS) for token in held.tokens]
+    held = msgspec.structs.replace(held, tokens=tuple(waited))
+    loads = [
+        CpuSample(t_ns, (100.0, 100.0), others_pct=others, engine_pct=50.0)
+        for t_ns, others in ((0, 0.0), (200 * MS, 0.0), (SECOND, 0.0), (held.t_ns, 150.0))
+    ]
+    events = READY, EngineStage(2, "decoding"), batch("eager", 20, at_ns=0), *loads[:3], held, loads[3]
+    assert shown(session, *events, now_ns=held.t_ns).contended == "neighbour: waits 50 % for a CPU"
 
 
 def test_new_lengths_after_a_round_that_was_cut_short_change_the_rate_alone(session):
@@ -215,7 +258,7 @@ def test_new_lengths_after_a_round_that_was_cut_short_change_the_rate_alone(sess
     events = READY, EngineStage(2, "decoding"), batch("eager-static", 25, at_ns=0), counted, new
     snapshot = shown(session, *events, now_ns=new.t_ns)
     eager = snapshot.mode_view("eager")
-    assert (snapshot.rate.mean_ns, snapshot.rate.p50_ns) == (60 * MS, 20 * MS)
+    assert (snapshot.rate.mean_ns, snapshot.rate.p50_ns) == (60 * MS, 60 * MS)
     assert (eager.wall_ns, eager.first_round, eager.speedup) == (20 * MS, False, 1.25)
     assert snapshot.at_new_length
     assert snapshot.recent.wall_ns == 60 * MS

@@ -244,7 +244,7 @@ def test_why_states_the_threshold_and_how_it_is_made() -> None:
         "slow: above 25.2 ms = the mode's median 22.9 ms plus the larger of 6 MAD and 10 % of the median"
     )
     assert threshold_words(scenes.eager_and_graph()).startswith(
-        "slow: n/a: needs 32 tokens of this mode; then above the mode's median"
+        "slow: n/a: needs 32 counted tokens; then above the mode's median"
     )
 
 

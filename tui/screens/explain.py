@@ -137,10 +137,10 @@ def _three(snap: Snapshot) -> str:
 
 
 def _of_wall(snap: Snapshot) -> str:
-    view = current(snap)
-    if true_busy(snap) is None or view is None or view.split is None or view.wall_ns is None:
+    view, rate = current(snap), snap.rate
+    if true_busy(snap) is None or view is None or view.split is None or rate is None:
         return ""
-    return f" = {units.ms(view.split.busy_ns).strip()} of {units.ms(view.wall_ns).strip()} ms"
+    return f" = {units.ms(view.split.busy_ns).strip()} of {units.ms(rate.p50_ns).strip()} ms"
 
 
 def _gap(view: ModeView | None, split: Split | None, name: str) -> str:

@@ -59,7 +59,7 @@ def threshold_words(snap: Snapshot) -> str:
         "MAD is the median distance from the median"
     )
     if snap.threshold_ns is None:
-        return f"slow: {units.na(f'needs {LEAST_TOKENS} tokens of this mode')}; then above {rule}"
+        return f"slow: {units.na(f'needs {LEAST_TOKENS} counted tokens')}; then above {rule}"
     view = current(snap)
     median = f" {units.ms(view.wall_ns).strip()} ms" if view is not None and view.wall_ns is not None else ""
     above = units.ms(snap.threshold_ns).strip()

@@ -44,6 +44,7 @@ CHANGED = "*"
 """Marks modes that were visited while the host had different speeds."""
 FIRST_ROUND = "first"
 """Stands for the speed-up of a mode that has only met new cache lengths so far."""
+_UNCOUNTED = Part(FIRST_ROUND, "round, does not count", WARN)
 _MARK = Part(CHANGED, "host changed speed", WARN)
 _ON_CPU = ("dispatch (the CPU computes)", "wait")
 """Without a device, submitting a token is computing it."""
@@ -56,6 +57,7 @@ _BRIEF = {
     "/": "dispatch",
     "=": "wait",
     CHANGED: "host changed",
+    FIRST_ROUND: "round",
 }
 """Shorter names, for narrow screens and while some modes have been measured and others not."""
 
@@ -108,15 +110,17 @@ def _legend(rows: list[ModeView], width: int, *, on_cpu: bool, changed: bool) ->
     plain = any(row.visited and row.split is None for row in rows)
     parts = [*(SPLIT_PARTS if split or not plain else ()), *(PLAIN_PARTS if plain else ())]
     names = list(_ON_CPU) if plain and on_cpu else [part.name for part in parts]
-    if changed:
-        parts.append(_MARK)
-        names.append(_MARK.name)
-    if _BAR_AT + sum(len(name) + 4 for name in names) - 2 > width:
+    for part, shown in ((_MARK, changed), (_UNCOUNTED, any(row.first_round for row in rows))):
+        if shown:
+            parts.append(part)
+            names.append(part.name)
+    room = sum(len(part.glyph) + len(name) + 3 for part, name in zip(parts, names, strict=True)) - 2
+    if _BAR_AT + room > width:
         names = [_BRIEF[part.glyph] for part in parts]
     else:
         line.to(_BAR_AT)
     for part, name in zip(parts, names, strict=True):
-        if line.cells + len(name) + 2 > width:
+        if line.cells + len(part.glyph) + len(name) + 1 > width:
             break
         line.add(f"{part.glyph} ", part.style).add(f"{name}  ", DIM)
     return line

@@ -43,6 +43,18 @@ def test_old_figures_stand_until_the_first_token_after_an_entry():
     assert history.total == 6
 
 
+def test_each_visit_s_tokens_at_new_lengths_stand_for_themselves():
+    history = ModeHistory()
+    history.add_at_new_lengths(tokens([60] * 5))
+    history.entered()
+    assert history.figures().wall_ns == 60 * MS
+    history.add_at_new_lengths(tokens([90] * 5))
+    assert (history.figures().wall_ns, history.figures().tokens) == (90 * MS, 5)
+    assert history.usual() is None
+    history.add(tokens([20]))
+    assert (history.figures().wall_ns, history.total) == (20 * MS, 1)
+
+
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=3 * KEPT_TOKENS))
 def test_memory_is_bounded_and_the_newest_tokens_stay(walls_ms):
     history = ModeHistory()

@@ -66,3 +66,16 @@ def test_tokens_of_a_window_are_the_window_s_whatever_their_length(run_loop):
         profiler=FakeProfiler(*windows),
     )
     assert marks(ran)[:12] == [WARM] * 3 + [NEW] + ["profile"] * 8
+
+
+def test_a_window_at_the_last_known_length_is_all_of_the_window(run_loop):
+    windows = [ProfileWindow(0, "eager", steps=4, accepted=True)] * 2
+    ran = run_loop(
+        {5: [RestartRound()], 8: [TakeProfile()]},
+        first_mode="eager",
+        stop_at=9,
+        lengths=LengthLog(),
+        profiler=FakeProfiler(*windows),
+    )
+    # Three of the second round's tokens are at lengths of the first, and two of the window's.
+    assert marks(ran) == [WARM] * 3 + [NEW] * 2 + [None] * 3 + ["profile"] * 8 + [WARM]

@@ -18,6 +18,8 @@ from core.events import (
     AnyEvent,
     Bandwidth,
     EngineFailed,
+    EngineStage,
+    Exclusion,
     GpuSample,
     ModeEntered,
     Neighbours,
@@ -214,6 +216,20 @@ def test_meters_leave_out_what_may_tell_of_the_mode_before(tmp_path: Path) -> No
     assert "eager" not in times
 
 
+def test_meters_leave_out_tokens_at_new_cache_lengths(tmp_path: Path) -> None:
+    def second(number: int, excluded: Exclusion | None) -> list[AnyEvent]:
+        start_ns = START_NS + number * SECOND
+        tokens = batch(start_ns, "eager", 20, 50)
+        sample = GpuSample(start_ns + SECOND, util_pct=5.0 if excluded else 17.0)
+        return [msgspec.structs.replace(tokens, excluded=excluded), sample]
+
+    entered: list[AnyEvent] = [READY, ModeEntered(START_NS, "eager"), EngineStage(START_NS, "decoding")]
+    rounds = [event for n in range(6) for event in second(n, "new-length" if n < 3 else None)]
+    facts = gather(record(tmp_path / "run.jsonl", [*entered, *rounds]))
+    kept = {sample.util_pct for sample in facts.setup.samples["eager"]}
+    assert kept == {17.0}
+
+
 @pytest.mark.parametrize(
     ("events", "told"),
     [
@@ -271,7 +287,7 @@ def test_remarks_warn_the_reader(tmp_path: Path) -> None:
     page = Page((tmp_path / "report.html").read_text())
 
     assert "The recording was cut off: its last whole line is" in page.text
-    assert "Tokens left out of all figures: " in page.text
+    assert "Tokens that do not count: " in page.text
 
 
 def test_the_strip_covers_every_token_and_spans_no_switch() -> None:
