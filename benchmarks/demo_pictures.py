@@ -38,7 +38,7 @@ class Shot:
 
 
 STORY = (
-    Shot("graph", "graph", 2, 5),
+    Shot("graph", "graph", 1, 6),
     Shot("six-modes", "fused-graph", 1, 7),
     Shot("detail", "fused-graph", 1, 7, "d"),
     Shot("neighbours-eager", "neighbours", 1, 6),

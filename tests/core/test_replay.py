@@ -1,13 +1,17 @@
 """Replay: any position shows what the live session showed, and the controls go where they say."""
 
+import json
 from collections import deque
 from itertools import pairwise
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from core import recording
 from core.commands import SetMode
 from core.events import AnyEvent, EngineEvent, EngineFailed, EngineStage, MonitorSample, Token, TokenBatch
+from core.modes import MODE_NAMES
 from core.recording import RecordingError
 from core.recording.landmarks import TokenPlace
 from core.recording.tape import LOOK_AHEAD
@@ -30,6 +34,9 @@ from tests.core.recording.stories import (
     story,
 )
 
+DEMO = Path(recording.__file__).parent / "demo.jsonl.gz"
+ROOT = Path(__file__).resolve().parents[2]
+
 
 def at_end(path: Path) -> Snapshot:
     replay = Replay(path, clock=FakeClock())
@@ -38,6 +45,16 @@ def at_end(path: Path) -> Snapshot:
     assert replay.source.ended
     replay.close()
     return snapshot
+
+
+def test_the_demo_ends_with_the_figures_that_its_live_session_on_the_gpu_ended_with() -> None:
+    kept = json.loads((ROOT / "benchmarks/results/2026-11-30-h200-demo-figures.json").read_bytes())
+    found = json.loads(msgspec.json.encode(at_end(DEMO).modes))
+    assert len(found) == len(kept) == len(MODE_NAMES)
+    for row, live_row in zip(found, kept, strict=True):
+        # It was recorded before new cache lengths were told apart.
+        assert row.pop("first_round") is False
+        assert row == live_row
 
 
 @pytest.mark.parametrize("frame_ms", [1, 250])

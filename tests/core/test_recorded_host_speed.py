@@ -1,9 +1,10 @@
-"""The demo recording: its host changed speed, and the program says between which visits."""
+"""A recording of an H200 whose host changed speed: the program says between which visits.
+
+It is older than the marks of new cache lengths, so the first round of eager counts in it."""
 
 from functools import cache
 from pathlib import Path
 
-from core import recording
 from core.analysis.memory import Memory
 from core.analysis.picture import picture
 from core.recording import RecordingReader
@@ -12,7 +13,7 @@ from core.report.tables import remarks
 from core.session import remember
 from core.snapshot import Snapshot
 
-DEMO = Path(recording.__file__).parent / "demo.jsonl.gz"
+RECORDED = Path(__file__).parent / "data" / "h200-two-speeds.jsonl.gz"
 MS = 1_000_000
 SECOND = 1_000 * MS
 
@@ -20,7 +21,7 @@ SECOND = 1_000 * MS
 def at(*seconds: int) -> list[Snapshot]:
     """What the live screen knows at these times, from the recording's events alone."""
     found = []
-    with RecordingReader(DEMO) as reader:
+    with RecordingReader(RECORDED) as reader:
         start_ns = reader.header.started_ns
         memory = Memory.begin(start_ns)
         due = [start_ns + second * SECOND for second in seconds]
@@ -34,7 +35,7 @@ def at(*seconds: int) -> list[Snapshot]:
 
 @cache
 def facts() -> Facts:
-    return gather(DEMO)
+    return gather(RECORDED)
 
 
 def test_the_screen_tells_of_the_changes_while_they_stand() -> None:
