@@ -227,6 +227,11 @@ class ProfileWindow(Event, frozen=True, tag="profile"):
     pause_ns: int = 0
     top: tuple[KernelTotal, ...] = ()
 
+    @property
+    def activities(self) -> int:
+        """All that the device does in a step: within a graph a small copy may be a kernel's work."""
+        return self.kernels + self.copies + self.fills
+
 
 class Bandwidth(Event, frozen=True, tag="bandwidth"):
     """Measured device memory bandwidth in bytes/s; None with a reason in `missing`."""

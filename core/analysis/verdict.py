@@ -212,10 +212,12 @@ def _caveats(result: BenchResult, arms: Sequence[ArmSummary], baseline: ArmSumma
 
 def _other_kernels(arms: Sequence[ArmSummary], baseline: ArmSummary | None) -> list[str]:
     """The arms over the baseline's cache that do not run its kernels, with their numbers."""
-    if baseline is None or baseline.kernels is None:
+    if baseline is None or baseline.window is None:
         return []
     return [
         f"{arm.label} ({arm.kernels:,})"
         for arm in arms
-        if arm.mode != "eager" and arm.kernels is not None and arm.kernels != baseline.kernels
+        if arm.mode != "eager"
+        and arm.window is not None
+        and arm.window.activities != baseline.window.activities
     ]

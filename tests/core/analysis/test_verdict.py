@@ -10,6 +10,7 @@ from core.analysis.summary import ArmSummary, summarise
 from core.analysis.verdict import Conclusion, conclude, speed_up
 from core.bench.schema import Arm, BenchResult
 from core.events import Verified
+from core.modes import ModeName
 from tests.core.bench.fake_engine import READY, replace_struct
 from tests.core.bench.results import MS, arm, bench, window
 
@@ -174,6 +175,18 @@ def test_other_kernels_are_named_and_dynamic_eager_is_not_blamed_for_its_own() -
         if "other kernels" in caveat
     ]
     assert text.startswith("compiled (565) run other kernels than eager-static (1,429 a token)")
+
+
+def test_a_copy_that_a_graph_s_kernel_carries_out_makes_no_other_kernels() -> None:
+    def with_window(mode: ModeName, kernels: int, copies: int) -> Arm:
+        counted = msgspec.structs.replace(window(mode), kernels=kernels, copies=copies, fills=2)
+        return arm(mode, windows=(counted,))
+
+    base = with_window("eager-static", 1429, 1)
+    same = judged(base, with_window("graph", 1430, 0)).caveats
+    other = judged(base, with_window("graph", 1430, 1)).caveats
+    assert not any("other kernels" in caveat for caveat in same)
+    assert any(caveat.startswith("graph (1,430) run other kernels") for caveat in other)
 
 
 def test_a_mode_that_decodes_something_else_is_named() -> None:
