@@ -53,12 +53,11 @@ def seconds(recording: Path, story: tuple[Shot, ...]) -> dict[Shot, int]:
     happened: dict[str, list[float]] = {}
     with RecordingReader(recording) as reader:
         for event in reader:
-            cue = ""
+            at_s = (event.t_ns - reader.header.started_ns) / 1e9
             if isinstance(event, ModeEntered):
-                cue = event.mode
+                happened.setdefault(event.mode, []).append(at_s)
             elif isinstance(event, Neighbours) and event.count:
-                cue = "neighbours"
-            happened.setdefault(cue, []).append((event.t_ns - reader.header.started_ns) / 1e9)
+                happened.setdefault("neighbours", []).append(at_s)
     return {
         shot: round(happened[shot.cue][shot.nth - 1] + shot.after_s)
         for shot in story

@@ -84,18 +84,7 @@ def main() -> None:
     results: dict[str, Any] = {}
     for arm, environment in ARMS.items():
         command = [sys.executable, "-m", "benchmarks.new_lengths", *sys.argv[1:], "--arm", arm]
-        ran = subprocess.run(
-            command,
-            env=os.environ | environment,
-            capture_output=True,
-            text=True,
-            timeout=LIMIT_S,
-            check=False,
-        )
-        if ran.returncode:
-            results[arm] = {"failed": ran.stderr.splitlines()[-TAIL_LINES:]}
-        else:
-            results[arm] = json.loads(ran.stdout.splitlines()[-1])
+        results[arm] = run(command, os.environ | environment)
         given.json.write_text(json.dumps(results, indent=1))
         print(arm, json.dumps(results[arm]), flush=True)
 

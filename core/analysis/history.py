@@ -34,8 +34,9 @@ class ModeHistory:
     """The recent past of one mode. Figures start afresh each time that the mode is entered,
     but the old ones stand until the first new token.
 
-    `tokens` are counted ones. `new` are those at new cache lengths since the last counted one of
-    this visit; they stand in where there are no others.
+    `tokens` are counted ones, of an earlier visit while they are `_stale`. `new` are those at new
+    cache lengths since the last counted one of this visit; they stand in where there are no others.
+    A mode that has `_resumed` has decoded nothing yet since it was entered.
     """
 
     tokens: deque[Token] = field(default_factory=lambda: deque(maxlen=KEPT_TOKENS))

@@ -13,7 +13,7 @@ from core.report.tables import remarks
 from core.session import remember
 from core.snapshot import Snapshot
 
-RECORDED = Path(__file__).parent / "data" / "h200-two-speeds.jsonl.gz"
+RECORDED = Path(__file__).parent / "recording" / "h200-two-speeds.jsonl.gz"
 MS = 1_000_000
 SECOND = 1_000 * MS
 
