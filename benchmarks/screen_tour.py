@@ -139,6 +139,13 @@ def main() -> None:
         term.until(lambda t: f"mode {mode}" in t, limit, f"mode {mode}")
         term.read(given.watch)
 
+    def page(key: str, name: str) -> None:
+        term.press(key)
+        term.read(1.0)
+        keep(name)
+        term.press("\x1b")
+        term.read(0.8)
+
     try:
         seen["first_paint_s"] = term.until(lambda t: "idlegap" in t, 20, "first paint")
         seen["first_token_s"] = term.until(lambda t: "ms/token" in t and RATE.search(t), 120, "tokens")
@@ -152,15 +159,12 @@ def main() -> None:
         visit("1", "1 eager", 10)
         if graphs:
             keep("first-round")
+            page("d", "first-round-detail")
             term.until(lambda t: "not counted" not in t, 60, "a second round of eager")
             term.read(given.watch)
             keep("plain-eager")
         for key, name in (("d", "detail"), ("e", "explain"), ("?", "help")):
-            term.press(key)
-            term.read(1.0)
-            keep(name)
-            term.press("\x1b")
-            term.read(0.8)
+            page(key, name)
         term.press("p")
         term.until(lambda t: "PAUSED" in t, 10, "PAUSED")
         term.press("p")

@@ -6,7 +6,7 @@ from typing import get_args
 import pytest
 
 from core.analysis.contention import Contention, Situation, advice
-from core.events import CpuSample
+from core.events import CpuSample, KernelTotal, ProfileWindow
 from core.modes import MODES, ModeSpec
 from core.snapshot import Cause, CauseTotal, Ceiling, Snapshot, StageView
 from tests.tui.support import scenes
@@ -60,7 +60,18 @@ def test_detail_says_between_which_visits_the_host_changed_speed() -> None:
 def test_detail_says_which_figures_are_of_new_cache_lengths() -> None:
     shown = " ".join(text(detail_text, scenes.first_round()).split())
     assert "first: eager has decoded only at cache lengths that were new" in shown
+    assert "cuDNN" not in shown
     assert "first:" not in text(detail_text, scenes.eager_and_graph())
+
+
+def test_detail_says_how_to_avoid_an_attention_that_is_planned_for_each_length() -> None:
+    scene = scenes.first_round()
+    name = "cudnn_generated_fort_native_sdpa_sm80_flash_fprop_wmma_f16"
+    planned = ProfileWindow(0, mode="eager", steps=4, accepted=True, top=(KernelTotal(name, 28, 142_000),))
+    modes = tuple(replace(view, profile=planned) if view.first_round else view for view in scene.modes)
+    shown = " ".join(text(detail_text, replace(scene, modes=modes)).split())
+    assert "Attention is cuDNN's here" in shown
+    assert "TORCH_CUDNN_SDPA_DEPRIORITIZED=1" in shown
 
 
 def test_detail_lists_split_prefill_and_kernels() -> None:

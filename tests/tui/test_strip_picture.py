@@ -87,7 +87,8 @@ def test_a_full_strip_keeps_its_newer_half() -> None:
 
 def test_a_switch_is_marked_from_its_label_down_to_the_data() -> None:
     picture = StripPicture(WIDTH, HEIGHT, GlyphLevel.BRAILLE)
-    picture.update(strip(column(0, 18), column(6, 4), marks=(StripMark(6, "graph"),)), ())
+    replayed = replace(column(6, 4), mode="graph")
+    picture.update(strip(column(0, 18), replayed, marks=(StripMark(6, "graph"),)), ())
     assert rows(picture)[0][LEFT_GUTTER + 3 :].startswith("┊graph")
     assert [row[3] for row in plot(picture)[:3]] == ["┊"] * 3
     assert plot(picture)[3][3] not in " ┊"
@@ -148,6 +149,29 @@ def test_a_spike_does_not_flatten_the_picture() -> None:
     picture.update(strip(column(0, 18, 900, slow=1)), ())
     assert rows(picture)[0].startswith("   20┤")
     assert plot(picture)[0][0] != " "
+
+
+@pytest.mark.parametrize("at", [0, 2, 4])
+def test_a_bucket_that_towers_over_its_neighbours_is_cut_off(at: int) -> None:
+    walls = [18.0] * 5
+    walls[at] = 900
+    columns = [column(2 * i, wall) for i, wall in enumerate(walls)]
+    picture = StripPicture(WIDTH, HEIGHT, GlyphLevel.ASCII)
+    picture.update(strip(*columns), ())
+    assert rows(picture)[0].startswith("   20┤")
+    assert [row[at] for row in plot(picture)] == ["^", "#", "#", "#"]
+    columns[at] = replace(columns[at], slow=1, cause="quota")
+    picture.update(strip(*columns), ())
+    assert [row[at] for row in plot(picture)] == ["Q", "#", "#", "#"]
+
+
+def test_a_new_mode_and_a_step_of_several_buckets_set_the_axis() -> None:
+    replayed = [replace(column(b, 4), mode="graph") for b in (0, 1)]
+    picture = StripPicture(WIDTH, HEIGHT, GlyphLevel.ASCII)
+    picture.update(strip(*replayed, column(2, 18)), ())
+    assert rows(picture)[0].startswith("   20┤")
+    picture.update(strip(*replayed, column(2, 18), column(3, 90), column(4, 90)), ())
+    assert rows(picture)[0].startswith("  100┤")
 
 
 MEDIANS = st.floats(min_value=0.001, max_value=50_000)

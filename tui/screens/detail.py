@@ -118,7 +118,7 @@ def mode_rows(snap: Snapshot, width: int) -> list[Line]:
         lines += _verification(view, width)
     for view in snap.modes:
         if view.first_round:
-            lines += wrapped(_first_round(view), width, 3, f" {FIRST_ROUND}: ", WARN)
+            lines += wrapped(_first_round(view), width, 6, f" {FIRST_ROUND}: ", WARN)
     for change in snap.host_changes:
         lines += wrapped(change.text, width, 3, f" {CHANGED} ", WARN)
     return lines
@@ -149,10 +149,21 @@ def _times(view: ModeView) -> list[int | None]:
 
 
 def _first_round(view: ModeView) -> str:
-    return (
+    told = (
         f"{view.name} has decoded only at cache lengths that were new, and the host may have to plan for "
         "each of them; its next round gives figures that count."
     )
+    if view.profile is not None and any(_plans_by_length(kernel.name) for kernel in view.profile.top):
+        told += (
+            " Attention is cuDNN's here, which is planned so; with TORCH_CUDNN_SDPA_DEPRIORITIZED=1 in its "
+            "environment torch takes another kernel."
+        )
+    return told
+
+
+def _plans_by_length(kernel: str) -> bool:
+    """Whether it is attention of cuDNN (docs/measurements.md, "The first time at each cache length")."""
+    return kernel.startswith("cudnn") and "sdpa" in kernel
 
 
 def _count(tokens: int) -> str:

@@ -8,6 +8,7 @@ from tui.palette import DIM, KEY, STRONG, TEXT
 from tui.units import na
 from tui.widgets.mode_bars import PLAIN_PARTS, SPLIT_PARTS
 from tui.widgets.rows import wrapped
+from tui.widgets.strip_cells import CUT
 
 _PAGES = (
     ("w", "why tokens were slow: causes, evidence, advice"),
@@ -65,6 +66,7 @@ def help_text(snap: Snapshot, width: int) -> list[Line]:
         ]
     lines += _entry("strip", _STRIP, width)
     lines += _entry(UNKNOWN_MARK, "a token far slower than its neighbours", width)
+    lines += _entry(CUT, "a column higher than the plot", width)
     letters = ", ".join(f"{letter} {cause}" for cause, letter in MARKS.items() if letter != UNKNOWN_MARK)
     lines += _entry("A - Z", f"the same, once its cause is known: {letters}", width)
     return lines

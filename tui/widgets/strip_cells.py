@@ -4,6 +4,7 @@ A column is an area from zero up to the median: solid where the device computed,
 it idled, so that the dotted part is what the host costs. Above it stands the slowest token;
 where it was far slower than its neighbours and stands clear of the area, it is flagged. Once
 its cause is known, the flag is the cause's letter (`tui.causes`), right above the area at least.
+A column that is higher than the plot ends in its flag, or in `CUT` where it has none.
 """
 
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from tui.widgets.sweep import CellBuckets
 
 Cell = tuple[str, Style]
 BLANK: Cell = (" ", TEXT)
+CUT = "^"
 _BRAILLE = 0x2800
 _LEFT_BITS = (0x40, 0x04, 0x02, 0x01)
 _RIGHT_BITS = (0x80, 0x20, 0x10, 0x08)
@@ -58,6 +60,7 @@ class _Half:
     busy: int = 0
     median: int = 0
     peak: int = 0
+    cut: bool = False
     slow: bool = False
     cause: Cause | None = None
     split: bool = False
@@ -78,7 +81,9 @@ def cell_column(buckets: CellBuckets, bands: tuple[Bands, Bands], scale: Scale) 
         row = (half.peak - 1) // scale.dots_per_row
         if half.cause is not None:
             row = max(row, area + 1)  # what is explained should be seen
-        if half.slow and area < row < scale.rows:
+        if half.cut:
+            cells[-1] = (mark(half.cause), BAD) if half.slow else (CUT, HOST)
+        elif half.slow and area < row < scale.rows:
             cells[row] = (mark(half.cause), BAD)
     return cells
 
@@ -100,7 +105,8 @@ def _half(column: StripColumn | None, bands: Bands, scale: Scale) -> _Half:
     busy = min(median, scale.dots(bands.busy_ns)) if bands.busy_ns is not None else median
     bound = min(busy, scale.dots(bands.bound_ns)) if bands.bound_ns is not None else 0
     peak = max(median, scale.dots(column.max_ns))
-    return _Half(bound, busy, median, peak, column.slow > 0, column.cause, bands.busy_ns is not None)
+    cut = column.median_ns > scale.top_ns
+    return _Half(bound, busy, median, peak, cut, column.slow > 0, column.cause, bands.busy_ns is not None)
 
 
 def _braille_cell(left: _Half, right: _Half, low: int) -> Cell:

@@ -23,6 +23,8 @@ RIGHT_GUTTER = 12
 TICK_CELLS = round(10 * NS_PER_S / STRIP_BUCKET_NS / BUCKETS_PER_CELL)
 EMPTY_TOP_NS = 10_000_000
 TITLE = "ms/token"
+TOWERING = 2
+"""A bucket of more than this many times its neighbours' median is cut off."""
 _UNKNOWN = Bands()
 
 
@@ -102,8 +104,8 @@ class StripPicture:
         return line
 
     def _make_frame(self, strip: Strip, columns: list[_Column], marks: dict[int, str]) -> _Frame:
-        medians = [b.median_ns for c in columns for b in c.buckets if b is not None]
-        needed = max([*medians, strip.busy_ns or 0], default=0) or EMPTY_TOP_NS
+        buckets = [b for c in columns for b in c.buckets if b is not None]
+        needed = max(_height_ns(buckets), strip.busy_ns or 0) or EMPTY_TOP_NS
         scale = Scale(self._rows, self._axis.fit(needed), self._level)
         busy, bound = level_line(strip.busy_ns, scale), level_line(strip.bound_ns, scale)
         names: list[tuple[int, str, bool]] = []
@@ -159,6 +161,18 @@ def mode_bands(modes: Sequence[ModeView]) -> dict[ModeName, Bands]:
 
 def _bands_of(column: StripColumn | None, bands: dict[ModeName, Bands]) -> Bands:
     return bands.get(column.mode, _UNKNOWN) if column is not None else _UNKNOWN
+
+
+def _height_ns(buckets: Sequence[StripColumn]) -> int:
+    """The highest median that the axis has to hold. A bucket that towers over its neighbours of the
+    same mode does not count: a single token may be all that it holds."""
+    highest = 0
+    for i, bucket in enumerate(buckets):
+        neighbours = (*buckets[max(i - 1, 0) : i], *buckets[i + 1 : i + 2])
+        beside = max((b.median_ns for b in neighbours if b.mode == bucket.mode), default=bucket.median_ns)
+        towers = bucket.median_ns > TOWERING * beside
+        highest = max(highest, beside if towers else bucket.median_ns)
+    return highest
 
 
 def _axis_label(ns: float) -> str:
