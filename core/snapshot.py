@@ -157,7 +157,9 @@ class StripColumn:
     """All tokens that ended within one bucket of STRIP_BUCKET_NS: the counted ones and those
     at new cache lengths.
 
-    `cause` took the most of the excess of its slow tokens; None until they are explained.
+    `cause` took the most of the excess of its slow tokens; None until they are explained. Once
+    `reshaped`, its tokens had another shape than today's, so the mode's row says nothing about
+    them: `busy_ns` is what their device time was known to be, None if it was not.
     """
 
     bucket: int
@@ -167,6 +169,8 @@ class StripColumn:
     tokens: int
     slow: int = 0
     cause: Cause | None = None
+    reshaped: bool = False
+    busy_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,6 +133,8 @@ class Memory:
 
     def _new_shape(self, event: EngineReady) -> None:
         """Another batch size or prompt: what was measured of the modes no longer holds."""
+        profiles = {name: history.profile for name, history in self.modes.items()}
+        self.strip.reshape({name: window.busy_ns for name, window in profiles.items() if window is not None})
         self.modes = {name: ModeHistory() for name in MODE_NAMES}
         self.visits = VisitLog()
         self.host_changes = HostChanges()

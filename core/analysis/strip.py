@@ -2,7 +2,7 @@
 new cache lengths."""
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from core.analysis.stats import median
@@ -38,6 +38,8 @@ class StripHistory:
     def add(self, mode: ModeName, tokens: tuple[Token, ...], slow_above_ns: int | None) -> None:
         """Tokens of `mode`, oldest first; None flags none of them as slow."""
         for token in tokens:
+            if self._closed and token.done_ns // STRIP_BUCKET_NS <= self._closed[-1].bucket:
+                continue  # the shape has changed within its bucket, which is of the earlier one
             if self._is_over(token.done_ns):
                 self._closed.append(self._column())
                 self._walls_ns, self._slow = [], 0
@@ -69,6 +71,17 @@ class StripHistory:
                     self._closed[at] = replace(column, cause=self._cause(bucket))
                     self._columns = None
                 break
+
+    def reshape(self, busy_ns: Mapping[ModeName, int]) -> None:
+        """Another batch size or prompt from here on; `busy_ns` is what is known of the earlier one."""
+        if self._walls_ns:
+            self._closed.append(self._column())
+            self._walls_ns, self._slow = [], 0
+        settled = (
+            c if c.reshaped else replace(c, reshaped=True, busy_ns=busy_ns.get(c.mode)) for c in self._closed
+        )
+        self._closed = deque(settled, maxlen=KEPT_BUCKETS)
+        self._columns = None
 
     def _cause(self, bucket: int) -> Cause | None:
         excess_ns = self._excess_ns.get(bucket)

@@ -318,6 +318,15 @@ def test_another_shape_forgets_the_figures_of_the_old_one(session):
     assert not any(view.visited for view in snapshot.modes)
 
 
+def test_another_shape_leaves_the_device_time_of_earlier_tokens_on_the_strip(session):
+    window = ProfileWindow(7, mode="graph", steps=4, accepted=True, busy_ns=3 * MS)
+    wider = msgspec.structs.replace(READY, t_ns=2 * SECOND, batch=4)
+    earlier = shown(session, READY, batch("graph", 4), window).strip.columns[0]
+    columns = shown(session, wider, batch("graph", 8, at_ns=2 * SECOND)).strip.columns
+    assert [column.busy_ns for column in columns] == [3 * MS, None]
+    assert [column.reshaped for column in (earlier, *columns)] == [False, True, False]
+
+
 def test_another_shape_is_marked_and_its_mode_that_is_entered_anew_does_not_cover_the_mark(session):
     wider = msgspec.structs.replace(READY, t_ns=SECOND, batch=4)
     told = shown(

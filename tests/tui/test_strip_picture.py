@@ -50,6 +50,14 @@ def test_idle_time_is_dotted_and_device_time_solid() -> None:
     assert [row[0] for row in plot(picture)] == [":", ":", "#", "#"]
 
 
+def test_columns_of_an_earlier_shape_keep_their_own_device_time() -> None:
+    picture = StripPicture(WIDTH, HEIGHT, GlyphLevel.ASCII)
+    known = replace(column(0, 18), reshaped=True, busy_ns=5 * MS)
+    unknown = replace(column(2, 18), reshaped=True)
+    picture.update(strip(known, unknown, column(4, 18)), MODES)
+    assert ["".join(row[x] for row in plot(picture)) for x in range(3)] == [":::#", "####", "::##"]
+
+
 @pytest.mark.parametrize(("level", "cells"), [(GlyphLevel.ASCII, "::##"), (GlyphLevel.BLOCKS, "░░██")])
 def test_each_level_has_its_own_glyphs(level: GlyphLevel, cells: str) -> None:
     picture = StripPicture(WIDTH, HEIGHT, level)

@@ -67,8 +67,10 @@ class StripPicture:
         bands = mode_bands(modes)
         marks = self._sweep.marks(strip.marks)
         columns = [
-            _Column(buckets, (_bands_of(buckets[0], bands), _bands_of(buckets[1], bands)), marks.get(i))
-            for i, buckets in enumerate(self._sweep.columns(strip.columns))
+            _Column(
+                (left, right), (_bands_of(left, bands, strip), _bands_of(right, bands, strip)), marks.get(i)
+            )
+            for i, (left, right) in enumerate(self._sweep.columns(strip.columns))
         ]
         frame = self._make_frame(strip, columns, marks)
         everything = frame != self._frame or not self._pixels
@@ -159,8 +161,12 @@ def mode_bands(modes: Sequence[ModeView]) -> dict[ModeName, Bands]:
     return {m.name: Bands(m.split.bound_ns, m.split.busy_ns) for m in modes if m.split is not None}
 
 
-def _bands_of(column: StripColumn | None, bands: dict[ModeName, Bands]) -> Bands:
-    return bands.get(column.mode, _UNKNOWN) if column is not None else _UNKNOWN
+def _bands_of(column: StripColumn | None, bands: dict[ModeName, Bands], strip: Strip) -> Bands:
+    if column is None:
+        return _UNKNOWN
+    if column.reshaped:
+        return Bands(strip.bound_ns, column.busy_ns) if column.busy_ns is not None else _UNKNOWN
+    return bands.get(column.mode, _UNKNOWN)
 
 
 def _height_ns(buckets: Sequence[StripColumn]) -> int:

@@ -31,6 +31,25 @@ def test_of_several_marks_in_one_bucket_the_last_stays():
     assert [(m.bucket, m.label) for m in strip.marks()] == [(0, "graph"), (1, "paused")]
 
 
+def test_columns_of_an_earlier_shape_keep_what_was_known_of_their_device_time():
+    strip = StripHistory()
+    strip.add("graph", (token(1),), None)
+    strip.add("eager", (token(BUCKET + 1), token(BUCKET + 2)), None)
+    strip.reshape({"graph": 3})
+    strip.add("graph", (token(BUCKET + 3), token(2 * BUCKET)), None)
+    strip.add("graph", (token(3 * BUCKET),), None)
+    strip.reshape({"graph": 5, "eager": 7})
+
+    columns = strip.columns(9 * BUCKET)
+    told = [(c.bucket, c.mode, c.tokens, c.reshaped, c.busy_ns) for c in columns]
+    assert told == [
+        (0, "graph", 1, True, 3),
+        (1, "eager", 2, True, None),
+        (2, "graph", 1, True, 5),
+        (3, "graph", 1, True, 5),
+    ]
+
+
 @given(
     st.lists(st.tuples(st.integers(1, BUCKET), st.booleans()), min_size=1, max_size=200),
 )
