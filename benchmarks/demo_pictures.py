@@ -2,7 +2,7 @@
 
     python benchmarks/demo_pictures.py --out FOLDER [--recording demo] [--size 120x40]
 
-Plays the recording at eight times its speed and presses ``s`` at each point of `STORY` (no GPU is
+Plays the recording at four times its speed and presses ``s`` at each point of `STORY` (no GPU is
 needed). `--size 80x24` shows what a small terminal does with the same story.
 """
 
@@ -39,12 +39,13 @@ class Shot:
 
 STORY = (
     Shot("graph", "graph", 1, 6),
-    Shot("six-modes", "fused-graph", 1, 7),
-    Shot("detail", "fused-graph", 1, 7, "d"),
-    Shot("neighbours-eager", "neighbours", 1, 6),
-    Shot("why", "neighbours", 1, 7, "w"),
-    Shot("neighbours-graph", "graph", 3, 7),
-    Shot("end", "graph", 4, 2),
+    Shot("first-round", "eager", 1, 8),
+    Shot("six-modes", "fused-graph", 1, 4),
+    Shot("detail", "fused-graph", 1, 4, "d"),
+    Shot("neighbours-eager", "neighbours", 1, 4),
+    Shot("why", "neighbours", 1, 4, "w"),
+    Shot("neighbours-graph", "graph", 3, 5),
+    Shot("end", "graph", 4, 1),
 )
 
 
@@ -76,7 +77,7 @@ def main() -> None:
     with recording_path(given.recording) as path:
         due = seconds(path, STORY)
         recording = str(path.resolve())
-    command = [sys.executable, "-m", "tui", "replay", recording, "--speed", "8"]
+    command = [sys.executable, "-m", "tui", "replay", recording, "--speed", "4"]
     term = Terminal(command, columns, rows, given.out)
     try:
         for shot, second in due.items():

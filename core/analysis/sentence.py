@@ -6,7 +6,7 @@ never of what the GPU computes; without a reading of who used the CPU it names n
 
 from textwrap import shorten
 
-from core.analysis.contention import Contention
+from core.analysis.contention import RECENT_NS, Contention
 from core.analysis.shares import (
     DEVICE_BUSY_SHARE,
     HOST_IDLE_SHARE,
@@ -73,6 +73,8 @@ def _sentence(snapshot: Snapshot, contention: Contention | None) -> str:
     if row is None or row.wall_ns is None or stage.stage in TOKENLESS:
         return _loading(stage, _since(snapshot), contention)
     if snapshot.halted and stage.stage in _DECODES:
+        if snapshot.t_ns - stage.since_ns < RECENT_NS:
+            return _loading(stage, _since(snapshot), contention)
         return f"No token for {_silence(snapshot)}s{_beside(contention)}."
     if row.verified is not None and row.verified.flagged:
         return _wrong_tokens(row.verified)

@@ -2,8 +2,9 @@
 
 A dynamic cache grows by one slot a token, so its attention has another shape each time. cuDNN's
 plans are made per shape, on the host, and kept for the thread that made them (PyTorch's
-``aten/src/ATen/native/cudnn/MHA.cpp``, `MHAGraphCache`): on an H200 some 40 ms, two to three times what
-the rest of an eager token takes (docs/measurements.md). Later rounds find the plans.
+``aten/src/ATen/native/cudnn/MHA.cpp``, `MHAGraphCache`): on an H200 some 40 ms, about twice what the
+rest of an eager token takes, and gone where torch takes another kernel (docs/measurements.md). Later
+rounds find the plans.
 """
 
 from core.engine.modes import Mode

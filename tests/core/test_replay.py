@@ -50,14 +50,8 @@ def at_end(path: Path) -> Snapshot:
 def test_the_demo_ends_with_the_figures_that_its_live_session_on_the_gpu_ended_with() -> None:
     kept = json.loads((ROOT / "benchmarks/results/2026-11-30-h200-demo-figures.json").read_bytes())
     found = json.loads(msgspec.json.encode(at_end(DEMO).modes))
-    assert len(found) == len(kept) == len(MODE_NAMES)
-    for row, live_row in zip(found, kept, strict=True):
-        # New cache lengths were marked in the recording after that (docs/demo.md): the same tokens of
-        # eager give the same figures, and no speed-up.
-        assert row.pop("first_round") == (row["name"] == "eager")
-        if row["name"] == "eager":
-            assert (row.pop("speedup"), live_row.pop("speedup") > 0) == (None, True)
-        assert row == live_row
+    assert [row["name"] for row in kept] == list(MODE_NAMES)
+    assert found == kept
 
 
 @pytest.mark.parametrize("frame_ms", [1, 250])

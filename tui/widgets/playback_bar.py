@@ -6,7 +6,7 @@ from tui.palette import DIM, KEY, RULE, STRONG, TEXT, WARN
 from tui.units import clock, shorten
 from tui.widgets.panel import Panel
 
-_TOKEN_CELLS = 40
+_TOKEN_CELLS = 44
 """For the token that was reached last; the rest is the bar."""
 
 _LEAST_BAR = 10

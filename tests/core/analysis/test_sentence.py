@@ -296,6 +296,14 @@ def test_when_tokens_stop_coming_it_says_since_when_and_what_stands_beside(stage
     assert limiting_sentence(replace(silent, newest_ns=None)) == "No token for 3 s."
 
 
+def test_after_a_comparison_the_first_token_is_given_time_before_it_is_missed() -> None:
+    back = replace(snapshot(EAGER), halted=True, newest_ns=0)
+    soon = replace(back, stage=replace(back.stage, since_ns=back.t_ns - 1_900 * MS))
+    assert limiting_sentence(soon) == "Decoding the first tokens: 2 s so far."
+    late = replace(back, stage=replace(back.stage, since_ns=back.t_ns - 2_100 * MS))
+    assert limiting_sentence(late) == "No token for 10 s."
+
+
 def test_after_the_end_the_verdict_stands_whoever_contends() -> None:
     ended = replace(snapshot(EAGER, stage="stopped"), halted=True)
     assert limiting_sentence(ended, Contention("crowded", "", 15.4)) == limiting_sentence(snapshot(EAGER))
