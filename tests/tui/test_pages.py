@@ -200,6 +200,11 @@ def test_help_names_every_key_and_mode() -> None:
     assert "(n/a: torch.compile needs a C compiler" in " ".join(shown.split())
 
 
+def test_help_on_a_small_terminal_wraps_and_cuts_nothing() -> None:
+    small, wide = (text(help_text, scenes.eager_and_graph(), width).split() for width in (80, 100))
+    assert small == wide
+
+
 def test_why_tells_shares_causes_evidence_and_advice() -> None:
     shown = text(why_text, scenes.contended(), 110)
     for words in (

@@ -1,5 +1,7 @@
 """The help page: keys, modes, and how to read the pictures."""
 
+from rich.style import Style
+
 from core.modes import BASELINE, MODES, REPLAYED
 from core.snapshot import Snapshot
 from tui.causes import MARKS, UNKNOWN_MARK
@@ -58,17 +60,12 @@ def help_text(snap: Snapshot, width: int) -> list[Line]:
         lines += _entry(spec.key, text, width)
     lines += [Line(), _heading("how to read the pictures")]
     for part, meaning in zip((*SPLIT_PARTS, *PLAIN_PARTS), _PART_MEANINGS, strict=True):
-        lines += [
-            Line()
-            .add(f"   {part.glyph * 3}", part.style)
-            .to(_KEY_AT)
-            .add(f"{part.name}: {meaning}"[: width - _KEY_AT])
-        ]
+        lines += _entry(part.glyph * 3, f"{part.name}: {meaning}", width, part.style)
     lines += _entry("strip", _STRIP, width)
     lines += _entry(UNKNOWN_MARK, "a token far slower than its neighbours", width)
-    lines += _entry(CUT, "a column higher than the plot", width)
     letters = ", ".join(f"{letter} {cause}" for cause, letter in MARKS.items() if letter != UNKNOWN_MARK)
     lines += _entry("A - Z", f"the same, once its cause is known: {letters}", width)
+    lines += _entry(CUT, "a column higher than the plot", width)
     return lines
 
 
@@ -90,7 +87,7 @@ def _heading(text: str) -> Line:
     return Line().add(f" {text}", STRONG)
 
 
-def _entry(key: str, meaning: str, width: int) -> list[Line]:
+def _entry(key: str, meaning: str, width: int, ink: Style = KEY) -> list[Line]:
     rows = wrapped(meaning, min(width, 100) - _KEY_AT, 4, "", TEXT if key else DIM)
     heads = [f"   {key}", *[""] * len(rows)]
-    return [Line().add(head, KEY).to(_KEY_AT).extend(row) for head, row in zip(heads, rows, strict=False)]
+    return [Line().add(head, ink).to(_KEY_AT).extend(row) for head, row in zip(heads, rows, strict=False)]
