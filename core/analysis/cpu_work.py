@@ -46,18 +46,20 @@ class LeastCpu:
 
 
 def cpu_work(recent: Sequence[Token], least: LeastCpu) -> CpuWork | str:
-    """CPU time over the `recent` tokens beside the least, or the reason why it tells nothing."""
+    """CPU time over the `recent` tokens, newest first, beside the least, or the reason why it tells
+    nothing. Slow is what they and the newest of them are: else the host has just become faster."""
     if len(recent) < RECENT_LEAST_TOKENS:
         return f"only {len(recent)} tokens in the last 2 s"
     if not _submitting(recent):
         return "the thread also waits for the GPU"
     cpu_ns = _cpu_ns(recent)
-    if cpu_ns is None:
+    newest_ns = _cpu_ns(recent[:RECENT_LEAST_TOKENS])
+    if cpu_ns is None or newest_ns is None:
         return "no CPU clock of a thread"
     if least.ns is None:
         return f"needs {LEAST_TOKENS} tokens"
     least_ns = min(cpu_ns, least.ns)
-    return CpuWork(cpu_ns, least_ns, slow=cpu_ns > SAME_WORK * least_ns)
+    return CpuWork(cpu_ns, least_ns, slow=min(cpu_ns, newest_ns) > SAME_WORK * least_ns)
 
 
 def _submitting(tokens: Sequence[Token]) -> bool:

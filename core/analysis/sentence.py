@@ -74,7 +74,7 @@ def _sentence(snapshot: Snapshot, contention: Contention | None) -> str:
         return _loading(stage, _since(snapshot), contention)
     if snapshot.halted and stage.stage in _DECODES:
         if snapshot.t_ns - stage.since_ns < RECENT_NS:
-            return _loading(stage, _since(snapshot), contention)
+            return f"Decoding goes on{_beside(contention)}."
         return f"No token for {_silence(snapshot)}s{_beside(contention)}."
     if row.verified is not None and row.verified.flagged:
         return _wrong_tokens(row.verified)

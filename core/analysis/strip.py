@@ -32,17 +32,16 @@ class StripHistory:
         self._mode: ModeName = "eager"
         self._walls_ns: list[int] = []
         self._slow = 0
+        self._earlier_ns: Mapping[ModeName, int] | None = None
         self._excess_ns: dict[int, dict[Cause, int]] = {}
         self._columns: tuple[StripColumn, ...] | None = ()
 
     def add(self, mode: ModeName, tokens: tuple[Token, ...], slow_above_ns: int | None) -> None:
         """Tokens of `mode`, oldest first; None flags none of them as slow."""
         for token in tokens:
-            if self._closed and token.done_ns // STRIP_BUCKET_NS <= self._closed[-1].bucket:
-                continue  # the shape has changed within its bucket, which is of the earlier one
             if self._is_over(token.done_ns):
                 self._closed.append(self._column())
-                self._walls_ns, self._slow = [], 0
+                self._walls_ns, self._slow, self._earlier_ns = [], 0, None
                 self._columns = None
             self._bucket = token.done_ns // STRIP_BUCKET_NS
             self._mode = mode
@@ -73,10 +72,10 @@ class StripHistory:
                 break
 
     def reshape(self, busy_ns: Mapping[ModeName, int]) -> None:
-        """Another batch size or prompt from here on; `busy_ns` is what is known of the earlier one."""
+        """Another batch size or prompt from here on; `busy_ns` is what is known of the earlier one,
+        to which the whole open bucket counts."""
         if self._walls_ns:
-            self._closed.append(self._column())
-            self._walls_ns, self._slow = [], 0
+            self._earlier_ns = busy_ns
         settled = (
             c if c.reshaped else replace(c, reshaped=True, busy_ns=busy_ns.get(c.mode)) for c in self._closed
         )
@@ -109,4 +108,6 @@ class StripHistory:
             len(self._walls_ns),
             self._slow,
             self._cause(self._bucket),
+            self._earlier_ns is not None,
+            self._earlier_ns.get(self._mode) if self._earlier_ns is not None else None,
         )

@@ -11,6 +11,8 @@ from core.snapshot import ModeView, Split, Strip, StripColumn, StripMark
 from tests.tui.support.scenes import eager_and_graph
 from tui.causes import UNKNOWN_MARK as SLOW
 from tui.glyphs import GlyphLevel
+from tui.palette import BOUND, WHOLE
+from tui.widgets.strip_cells import CUT
 from tui.widgets.strip_picture import LEFT_GUTTER, RIGHT_GUTTER, StripPicture
 
 MS = 1_000_000
@@ -54,8 +56,11 @@ def test_columns_of_an_earlier_shape_keep_their_own_device_time() -> None:
     picture = StripPicture(WIDTH, HEIGHT, GlyphLevel.ASCII)
     known = replace(column(0, 18), reshaped=True, busy_ns=5 * MS)
     unknown = replace(column(2, 18), reshaped=True)
-    picture.update(strip(known, unknown, column(4, 18)), MODES)
+    picture.update(replace(strip(known, unknown, column(4, 18)), bound_ns=2 * MS), MODES)
     assert ["".join(row[x] for row in plot(picture)) for x in range(3)] == [":::#", "####", "::##"]
+    drawn = picture.row(HEIGHT - 2).strip(WIDTH, GlyphLevel.ASCII)
+    inks = [segment.style for segment in drawn for _ in segment.text]
+    assert inks[LEFT_GUTTER : LEFT_GUTTER + 3] == [BOUND, WHOLE, BOUND]
 
 
 @pytest.mark.parametrize(("level", "cells"), [(GlyphLevel.ASCII, "::##"), (GlyphLevel.BLOCKS, "░░██")])
@@ -159,31 +164,65 @@ def test_a_spike_does_not_flatten_the_picture() -> None:
     assert plot(picture)[0][0] != " "
 
 
-@pytest.mark.parametrize("at", [0, 2, 4])
-def test_a_bucket_that_towers_over_its_neighbours_is_cut_off(at: int) -> None:
-    walls = [18.0] * 5
-    walls[at] = 900
-    columns = [column(2 * i, wall) for i, wall in enumerate(walls)]
-    picture = StripPicture(WIDTH, HEIGHT, GlyphLevel.ASCII)
+def alone(bucket: int, wall_ms: float, slow: int = 0) -> StripColumn:
+    """One token, which is all that its bucket holds."""
+    return replace(column(bucket, wall_ms, slow=slow), tokens=1)
+
+
+@pytest.mark.parametrize("at", [0, 1, 4, 9])
+@pytest.mark.parametrize("level", GlyphLevel)
+def test_a_single_token_far_above_its_neighbours_is_cut_off(level: GlyphLevel, at: int) -> None:
+    columns = [column(bucket, 18) for bucket in range(10)]
+    columns[at] = alone(at, 900)
+    picture = StripPicture(WIDTH, HEIGHT, level)
     picture.update(strip(*columns), ())
     assert rows(picture)[0].startswith("   20┤")
-    assert [row[at] for row in plot(picture)] == ["^", "#", "#", "#"]
+    assert [x for x, cell in enumerate(plot(picture)[0]) if cell == CUT] == [at // 2]
     columns[at] = replace(columns[at], slow=1, cause="quota")
     picture.update(strip(*columns), ())
-    assert [row[at] for row in plot(picture)] == ["Q", "#", "#", "#"]
+    assert [x for x, cell in enumerate(plot(picture)[0]) if cell == "Q"] == [at // 2]
 
 
-def test_a_new_mode_and_a_step_of_several_buckets_set_the_axis() -> None:
+@pytest.mark.parametrize("cut", [0, 1])
+def test_a_letter_beside_a_cut_column_is_not_hidden(cut: int) -> None:
+    flagged = replace(column(1 - cut, 18, 30, slow=1), cause="neighbour")
+    pair = sorted((alone(cut, 900), flagged), key=lambda c: c.bucket)
+    picture = StripPicture(WIDTH, HEIGHT, GlyphLevel.BRAILLE)
+    picture.update(strip(*pair, column(2, 18), column(3, 18)), ())
+    assert rows(picture)[0].startswith("   20┤")
+    assert plot(picture)[0][0] == "N"
+
+
+def test_what_many_tokens_took_is_never_cut_off() -> None:
+    picture = StripPicture(WIDTH, HEIGHT, GlyphLevel.ASCII)
+    picture.update(strip(*(column(b, 9 if b % 2 else 4) for b in range(10))), ())
+    assert rows(picture)[0].startswith("   10┤")
+    assert CUT not in "".join(plot(picture))
+    picture.update(strip(column(0, 9), alone(1, 17)), ())
+    assert CUT not in "".join(plot(picture))
+
+
+def test_a_single_token_of_a_new_mode_sets_the_axis() -> None:
     replayed = [replace(column(b, 4), mode="graph") for b in (0, 1)]
     picture = StripPicture(WIDTH, HEIGHT, GlyphLevel.ASCII)
-    picture.update(strip(*replayed, column(2, 18)), ())
-    assert rows(picture)[0].startswith("   20┤")
-    picture.update(strip(*replayed, column(2, 18), column(3, 90), column(4, 90)), ())
+    picture.update(strip(*replayed, alone(2, 90)), ())
     assert rows(picture)[0].startswith("  100┤")
 
 
 MEDIANS = st.floats(min_value=0.001, max_value=50_000)
-HISTORY = st.lists(st.tuples(st.integers(0, 3), MEDIANS, st.floats(1, 50), st.integers(0, 2)), max_size=60)
+HISTORY = st.lists(st.tuples(st.integers(0, 3), MEDIANS, st.floats(1, 50), st.integers(0, 11)), max_size=60)
+
+
+def varied(bucket: int, median_ms: float, factor: float, kind: int) -> StripColumn:
+    """A column of one of twelve kinds: two modes, one token or ten, of this shape or an earlier one."""
+    made = column(bucket, median_ms, median_ms * factor, slow=kind % 3)
+    return replace(
+        made,
+        mode="graph" if kind % 2 else BASELINE,
+        tokens=1 if kind % 4 < 2 else 10,
+        reshaped=kind > 8,
+        busy_ns=4 * MS if kind > 10 else None,
+    )
 
 
 @given(
@@ -197,9 +236,9 @@ def test_any_history_fits_any_size(
 ) -> None:
     picture = StripPicture(width, height, level)
     bucket, columns = 0, []
-    for step, median_ms, factor, slow in history:
+    for step, median_ms, factor, kind in history:
         bucket += step + 1
-        columns.append(column(bucket, median_ms, median_ms * factor, slow))
+        columns.append(varied(bucket, median_ms, factor, kind))
         regions = picture.update(Strip(bucket, tuple(columns)), MODES)
         assert all(r.x >= 0 and r.right <= max(width, LEFT_GUTTER + RIGHT_GUTTER + 1) for r in regions)
     drawn = [picture.row(y).strip(width, level) for y in range(height)]
@@ -212,7 +251,7 @@ def test_any_history_fits_any_size(
 def test_painting_step_by_step_equals_painting_at_once(
     history: list[tuple[int, float, float, int]], level: GlyphLevel
 ) -> None:
-    columns = tuple(column(b, median, median * f, slow) for b, (_, median, f, slow) in enumerate(history))
+    columns = tuple(varied(b, median, factor, kind) for b, (_, median, factor, kind) in enumerate(history))
     stepwise = StripPicture(WIDTH + 30, HEIGHT, level)
     for n in range(1, len(columns) + 1):
         stepwise.update(Strip(n - 1, columns[:n]), MODES)

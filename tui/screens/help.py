@@ -65,7 +65,7 @@ def help_text(snap: Snapshot, width: int) -> list[Line]:
     lines += _entry(UNKNOWN_MARK, "a token far slower than its neighbours", width)
     letters = ", ".join(f"{letter} {cause}" for cause, letter in MARKS.items() if letter != UNKNOWN_MARK)
     lines += _entry("A - Z", f"the same, once its cause is known: {letters}", width)
-    lines += _entry(CUT, "a column higher than the plot", width)
+    lines += _entry(CUT, "a token or two, far above all others, cut off here", width)
     return lines
 
 

@@ -4,7 +4,7 @@ A column is an area from zero up to the median: solid where the device computed,
 it idled, so that the dotted part is what the host costs. Above it stands the slowest token;
 where it was far slower than its neighbours and stands clear of the area, it is flagged. Once
 its cause is known, the flag is the cause's letter (`tui.causes`), right above the area at least.
-A column that is higher than the plot ends in its flag, or in `CUT` where it has none.
+A column that is higher than the plot ends in a flag, or in `CUT` where it has none.
 """
 
 from dataclasses import dataclass
@@ -77,12 +77,15 @@ def cell_column(buckets: CellBuckets, bands: tuple[Bands, Bands], scale: Scale) 
         else:
             cells.append(_coarse_cell(left if left.median >= right.median else right, low, scale))
     area = (max(left.median, right.median) - 1) // scale.dots_per_row
+    cut = left.cut or right.cut
+    if cut:
+        cells[-1] = (CUT, HOST)
     for half in (left, right):
         row = (half.peak - 1) // scale.dots_per_row
         if half.cause is not None:
             row = max(row, area + 1)  # what is explained should be seen
-        if half.cut:
-            cells[-1] = (mark(half.cause), BAD) if half.slow else (CUT, HOST)
+        if half.slow and cut:
+            cells[-1] = (mark(half.cause), BAD)
         elif half.slow and area < row < scale.rows:
             cells[row] = (mark(half.cause), BAD)
     return cells

@@ -23,8 +23,8 @@ RIGHT_GUTTER = 12
 TICK_CELLS = round(10 * NS_PER_S / STRIP_BUCKET_NS / BUCKETS_PER_CELL)
 EMPTY_TOP_NS = 10_000_000
 TITLE = "ms/token"
-TOWERING = 2
-"""A bucket of more than this many times its neighbours' median is cut off."""
+FEW_TOKENS = 2
+FAR_ABOVE = 2
 _UNKNOWN = Bands()
 
 
@@ -170,15 +170,17 @@ def _bands_of(column: StripColumn | None, bands: dict[ModeName, Bands], strip: S
 
 
 def _height_ns(buckets: Sequence[StripColumn]) -> int:
-    """The highest median that the axis has to hold. A bucket that towers over its neighbours of the
-    same mode does not count: a single token may be all that it holds."""
-    highest = 0
-    for i, bucket in enumerate(buckets):
-        neighbours = (*buckets[max(i - 1, 0) : i], *buckets[i + 1 : i + 2])
-        beside = max((b.median_ns for b in neighbours if b.mode == bucket.mode), default=bucket.median_ns)
-        towers = bucket.median_ns > TOWERING * beside
-        highest = max(highest, beside if towers else bucket.median_ns)
-    return highest
+    """The highest median that the axis has to hold."""
+    return max((b.median_ns for i, b in enumerate(buckets) if not _stands_alone(buckets, i)), default=0)
+
+
+def _stands_alone(buckets: Sequence[StripColumn], at: int) -> bool:
+    """Whether it is a token or two rather than what tokens took then: far above its neighbours of
+    the same mode. Such a bucket is cut off, or all others would lie flat below it."""
+    bucket = buckets[at]
+    neighbours = (*buckets[max(at - 1, 0) : at], *buckets[at + 1 : at + 2])
+    beside = [b.median_ns for b in neighbours if b.mode == bucket.mode]
+    return bool(beside) and bucket.tokens <= FEW_TOKENS and bucket.median_ns > FAR_ABOVE * max(beside)
 
 
 def _axis_label(ns: float) -> str:

@@ -54,6 +54,13 @@ def test_a_few_slow_tokens_are_not_the_host_s_speed_either() -> None:
     assert cpu_work(tokens(*[23.0] * 11, *[90.0] * 10), best) == CpuWork(23 * MS, 23 * MS, slow=False)
 
 
+def test_a_host_that_has_become_faster_is_not_slow_now() -> None:
+    best = least(tokens(*[23.0] * 40))
+    newest_first = tokens(*[24.0] * 8, *[36.0] * 30)
+    assert cpu_work(newest_first, best) == CpuWork(36 * MS, 23 * MS, slow=False)
+    assert cpu_work(newest_first[5:], best) == CpuWork(36 * MS, 23 * MS, slow=True)
+
+
 def test_one_lucky_token_makes_no_best() -> None:
     assert least(tokens(5.0, *[23.0] * (LEAST_TOKENS - 1))).ns == 23 * MS
 

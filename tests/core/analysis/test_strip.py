@@ -35,8 +35,10 @@ def test_columns_of_an_earlier_shape_keep_what_was_known_of_their_device_time():
     strip = StripHistory()
     strip.add("graph", (token(1),), None)
     strip.add("eager", (token(BUCKET + 1), token(BUCKET + 2)), None)
-    strip.reshape({"graph": 3})
-    strip.add("graph", (token(BUCKET + 3), token(2 * BUCKET)), None)
+    strip.reshape({"graph": 3, "eager": 4})
+    assert [c.bucket for c in strip.columns(BUCKET + 3)] == [0]
+    strip.add("eager", (token(BUCKET + 3),), None)
+    strip.add("graph", (token(2 * BUCKET),), None)
     strip.add("graph", (token(3 * BUCKET),), None)
     strip.reshape({"graph": 5, "eager": 7})
 
@@ -44,10 +46,21 @@ def test_columns_of_an_earlier_shape_keep_what_was_known_of_their_device_time():
     told = [(c.bucket, c.mode, c.tokens, c.reshaped, c.busy_ns) for c in columns]
     assert told == [
         (0, "graph", 1, True, 3),
-        (1, "eager", 2, True, None),
+        (1, "eager", 3, True, 4),
         (2, "graph", 1, True, 5),
         (3, "graph", 1, True, 5),
     ]
+
+
+def test_slow_tokens_are_explained_after_a_change_of_shape_too():
+    strip = StripHistory()
+    strip.add("graph", (token(1),), None)
+    strip.add("graph", (token(BUCKET + 1),), None)
+    strip.blame(BUCKET + 1, [("quota", 5)])
+    strip.reshape({"graph": 3})
+    strip.blame(1, [("steal", 5)])
+    told = [(c.cause, c.reshaped, c.busy_ns) for c in strip.columns(9 * BUCKET)]
+    assert told == [("steal", True, 3), ("quota", True, 3)]
 
 
 @given(
