@@ -1,0 +1,95 @@
+"""Where does dispatch stop mattering? eager-static and graph over batch sizes and prompt lengths.
+
+    python -m benchmarks.batch_sweep --json FILE [--batches 1,2,4,8,16,32,64] [--prompts 512,2048,8192]
+                                     [--tokens 48] [--runs 3] [--device auto]
+
+Batch sizes are taken at the first prompt length, prompt lengths at batch 1, all in one process;
+each shape has its own cache and graph, and the two modes take turns. The first run of each is a
+warm-up. Profile windows are taken of each shape when all runs are over.
+"""
+
+import argparse
+import json
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+
+from benchmarks.modes import prepare, run
+from core.engine.device import Device, choose_device
+from core.engine.environment import prepare_environment
+from core.engine.lineup import Lineup
+from core.engine.model import load_model
+from core.engine.modes import Mode
+from core.engine.profile import Profiler
+from core.engine.writer import WARM_UP_TOKENS
+from core.locations import cache_dir
+from core.modes import BASELINE, REPLAYED
+from core.settings import Settings
+
+
+def time_shape(modes: dict[str, Mode], tokens: int, runs: int) -> dict[str, Any]:
+    """Median wall time in ms of each mode's tokens, over `runs` counted runs in turns."""
+    walls: dict[str, list[int]] = {name: [] for name in modes}
+    for number in range(runs + 1):
+        for name, mode in modes.items():
+            taken = run(mode, tokens)["wall_ns"][WARM_UP_TOKENS:]
+            walls[name] += taken if number else []
+    return {name: {"wall_ms": median(taken) / 1e6, "tokens": len(taken)} for name, taken in walls.items()}
+
+
+def profile(device: Device, modes: dict[str, Mode]) -> dict[str, Any]:
+    """Device busy in ms and kernels per token of each mode, from the second window; or why not."""
+    profiler, found = Profiler(device), {}
+    for name, mode in modes.items():
+        mode.enter()
+        mode.prefill()
+        window = [profiler.take(mode.name, mode.step) for _ in range(2)][-1]
+        found[name] = (
+            {"busy_ms": window.busy_ns / 1e6, "kernels": window.kernels}
+            if window.accepted
+            else {"rejected": window.reason}
+        )
+    return found
+
+
+def numbers(text: str) -> list[int]:
+    return [int(word) for word in text.split(",")]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--json", type=Path, required=True)
+    parser.add_argument("--batches", type=numbers, default=[1, 2, 4, 8, 16, 32, 64])
+    parser.add_argument("--prompts", type=numbers, default=[512, 2048, 8192])
+    parser.add_argument("--tokens", type=int, default=48)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--device", default="auto")
+    given = parser.parse_args()
+    prepare_environment(cache_dir())
+    torch.set_grad_enabled(False)
+    device = choose_device(given.device)
+    loaded = load_model(None, device, lambda *_: None)
+    first, *longer = given.prompts
+    shapes = [(batch, first) for batch in given.batches] + [(1, prompt) for prompt in longer]
+    result: dict[str, Any] = {"device": device.name, "torch": torch.__version__, "shapes": []}
+    kept: list[dict[str, Mode]] = []
+    for batch, prompt in shapes:
+        settings = Settings(modes=(BASELINE, REPLAYED), batch=batch, prompt_tokens=prompt)
+        lineup = Lineup.build(loaded, device, settings)
+        modes: dict[str, Mode] = {name: mode for name, mode in lineup.modes.items() if not prepare(mode)}
+        row = {"batch": batch, "prompt_tokens": prompt, "cache_len": settings.cache_len}
+        result["shapes"].append(row | {"modes": time_shape(modes, given.tokens, given.runs)})
+        kept.append(modes)
+        given.json.write_text(json.dumps(result, indent=1))
+    for row, modes in zip(result["shapes"], kept, strict=True):
+        if device.is_cuda:
+            for name, figures in profile(device, modes).items():
+                row["modes"][name] |= figures
+        print(json.dumps(row), flush=True)
+        given.json.write_text(json.dumps(result, indent=1))
+
+
+if __name__ == "__main__":
+    main()
