@@ -8,12 +8,12 @@ use gives a hint, and is called one.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from core.analysis.machines import COMPARED, Limit, Machine
+from core.analysis.machines import Limit, Machine
 from core.analysis.same_gpu import host_remark
 from core.analysis.stats import Ratio, ratio_interval
 from core.analysis.verdict import LEAST_DIFFERENCE
 from core.analysis.words import US, bandwidth, interval, percent, rate, tenths, times, us
-from core.modes import EAGER, REPLAYED, ModeName
+from core.modes import EAGER, MODE_NAMES, REPLAYED, ModeName
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def _difference(machine: Machine, reference: Machine) -> Difference:
     ours, theirs = machine.workload, reference.workload
     ratios: dict[ModeName, Ratio] = {
         mode: ratio_interval(machine.rates[mode], reference.rates[mode])
-        for mode in COMPARED
+        for mode in MODE_NAMES
         if mode in machine.rates and mode in reference.rates and not ours.differences(theirs, mode)
     }
     unlike = tuple(ours.differences(theirs, REPLAYED))

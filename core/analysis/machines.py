@@ -13,7 +13,7 @@ from core.analysis.typical import Typical
 from core.analysis.words import cpu_name, gpu_name
 from core.analysis.workload import Workload
 from core.bench.schema import Arm, BenchResult, PublishedFigures
-from core.modes import BASELINE, EAGER, REPLAYED, ModeName
+from core.modes import BASELINE, EAGER, MODE_NAMES, REPLAYED, ModeName
 from core.settings import Wait
 
 HOST_IDLE = 0.50
@@ -28,9 +28,6 @@ HOST_MBU = 0.30
 GPU_MBU = 0.60
 """Well-tuned decoders reach 70 to 80 %: from 60 % on, bandwidth is the main cost."""
 
-COMPARED: tuple[ModeName, ...] = (*EAGER, REPLAYED)
-"""The modes that are compared between machines, each with itself alone."""
-
 Limit = Literal["host", "GPU", "both", "unknown"]
 
 
@@ -40,8 +37,8 @@ class Machine:
 
     Attributes:
         source: who published the figures; "" for a measurement.
-        rates: tok/s of single runs (published: often one figure alone) by mode, of the eager modes
-            and graph, as far as they are known.
+        rates: tok/s of single runs (published: often one figure alone) by mode, as far as they are
+            known.
         eager_mode: the eager mode that stands for them in the table: the fastest one measured.
         idle_share: of eager-static's token, from its profile.
         device_uuid: which GPU it was; None for publications and the CPU.
@@ -124,7 +121,7 @@ def _measured(name: str, result: BenchResult) -> Machine:
         default=None,
     )
     static, graph = _arm(arms, BASELINE), _arm(arms, REPLAYED)
-    of_modes = {mode: _rates(result, _arm(arms, mode)) for mode in COMPARED}
+    of_modes = {mode: _rates(result, _arm(arms, mode)) for mode in MODE_NAMES}
     spec = specified_bandwidth(result.spec_bandwidth, result.gpu)[0] if engine.device != "cpu" else None
     idle_share = None
     if static is not None and static.idle_ns is not None and static.median_ns:
@@ -175,7 +172,6 @@ def _thread(result: BenchResult) -> str:
 
 
 def _published(name: str, figures: PublishedFigures) -> Machine:
-    modes = {mode: found for mode, found in figures.modes.items() if mode in COMPARED}
     eager_mode: ModeName = "eager" if "eager" in figures.modes else BASELINE
     static = figures.modes.get(BASELINE)
     idle_share = None
@@ -202,7 +198,7 @@ def _published(name: str, figures: PublishedFigures) -> Machine:
         ),
         spec_bytes_per_s=figures.spec_bytes_per_s,
         copy_bytes_per_s=figures.copy_bytes_per_s,
-        rates={mode: found.runs_tok_per_s or (found.tok_per_s,) for mode, found in modes.items()},
+        rates={mode: found.runs_tok_per_s or (found.tok_per_s,) for mode, found in figures.modes.items()},
         eager_mode=eager_mode,
         idle_share=idle_share,
         missing={"graph": "not published", "eager": "not published"},

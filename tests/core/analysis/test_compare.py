@@ -197,6 +197,15 @@ def test_each_mode_is_compared_with_itself_alone_and_named() -> None:
     assert told in " ".join(compare_text([ours, theirs], 160).split())
 
 
+def test_modes_of_inductor_are_compared_too_where_both_ran_them() -> None:
+    both = arm("graph"), arm("fused", [4.0] * 5), arm("fused-graph", [2.0] * 5)
+    first = modes(*both, arm("compiled", [3.0] * 5))
+    (found,) = differences([first, modes(*both[:2], arm("fused-graph", [1.0] * 5))])
+    assert list(found.ratios) == ["graph", "fused", "fused-graph"]
+    assert found.ratios["fused-graph"].value == pytest.approx(2)
+    assert "fused no significant difference, 1.00x" in difference_words(found)
+
+
 def test_without_an_eager_mode_in_common_that_is_said_and_nothing_is_divided() -> None:
     static, plain, none = modes(arm("eager-static")), modes(arm("eager")), modes(arm("graph"))
     against_static, against_none = differences([static, plain, none])
