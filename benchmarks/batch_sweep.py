@@ -1,6 +1,6 @@
 """Where does dispatch stop mattering? eager-static and graph over batch sizes and prompt lengths.
 
-    python -m benchmarks.batch_sweep --json FILE [--batches 1,2,4,8,16,32,64] [--prompts 512,2048,8192]
+    python -m benchmarks.batch_sweep --json FILE [--batches 1,2,4,8,16,32,64] [--prompts 512,2048,8192,30000]
                                      [--tokens 48] [--runs 3] [--device auto]
 
 Batch sizes are taken at the first prompt length, prompt lengths at batch 1, all in one process;
@@ -19,8 +19,9 @@ import torch
 from benchmarks.modes import prepare, run
 from core.engine.device import Device, choose_device
 from core.engine.environment import prepare_environment
+from core.engine.errors import UnsupportedError
 from core.engine.lineup import Lineup
-from core.engine.model import load_model
+from core.engine.model import LoadedModel, load_model
 from core.engine.modes import Mode
 from core.engine.profile import Profiler
 from core.engine.writer import WARM_UP_TOKENS
@@ -29,14 +30,33 @@ from core.modes import BASELINE, REPLAYED
 from core.settings import Settings
 
 
+def prepared(
+    loaded: LoadedModel, device: Device, settings: Settings
+) -> tuple[dict[str, Mode], dict[str, str]]:
+    """The modes that run in this shape, and why others do not."""
+    try:
+        lineup = Lineup.build(loaded, device, settings)
+    except UnsupportedError as error:
+        return {}, {"all": str(error)}
+    refused: dict[str, str] = {name: why for name, mode in lineup.modes.items() if (why := prepare(mode))}
+    return {name: mode for name, mode in lineup.modes.items() if name not in refused}, refused
+
+
 def time_shape(modes: dict[str, Mode], tokens: int, runs: int) -> dict[str, Any]:
-    """Median wall time in ms of each mode's tokens, over `runs` counted runs in turns."""
-    walls: dict[str, list[int]] = {name: [] for name in modes}
-    for number in range(runs + 1):
+    """Medians in ms of each mode's tokens, wall and dispatch, over `runs` counted runs in turns."""
+    taken: dict[str, list[dict[str, Any]]] = {name: [] for name in modes}
+    for _ in range(runs + 1):
         for name, mode in modes.items():
-            taken = run(mode, tokens)["wall_ns"][WARM_UP_TOKENS:]
-            walls[name] += taken if number else []
-    return {name: {"wall_ms": median(taken) / 1e6, "tokens": len(taken)} for name, taken in walls.items()}
+            taken[name].append(run(mode, tokens))
+    return {
+        name: {"wall_ms": typical_ms(mine, "wall_ns"), "dispatch_ms": typical_ms(mine, "dispatch_ns")}
+        for name, mine in taken.items()
+    }
+
+
+def typical_ms(runs: list[dict[str, Any]], name: str) -> float:
+    """Median of the counted tokens of all runs but the first."""
+    return median(ns for counted in runs[1:] for ns in counted[name][WARM_UP_TOKENS:]) / 1e6
 
 
 def profile(device: Device, modes: dict[str, Mode]) -> dict[str, Any]:
@@ -62,7 +82,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--json", type=Path, required=True)
     parser.add_argument("--batches", type=numbers, default=[1, 2, 4, 8, 16, 32, 64])
-    parser.add_argument("--prompts", type=numbers, default=[512, 2048, 8192])
+    parser.add_argument("--prompts", type=numbers, default=[512, 2048, 8192, 30_000])
     parser.add_argument("--tokens", type=int, default=48)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--device", default="auto")
@@ -77,17 +97,16 @@ def main() -> None:
     kept: list[dict[str, Mode]] = []
     for batch, prompt in shapes:
         settings = Settings(modes=(BASELINE, REPLAYED), batch=batch, prompt_tokens=prompt)
-        lineup = Lineup.build(loaded, device, settings)
-        modes: dict[str, Mode] = {name: mode for name, mode in lineup.modes.items() if not prepare(mode)}
-        row = {"batch": batch, "prompt_tokens": prompt, "cache_len": settings.cache_len}
-        result["shapes"].append(row | {"modes": time_shape(modes, given.tokens, given.runs)})
+        modes, refused = prepared(loaded, device, settings)
+        shape = {"batch": batch, "prompt_tokens": prompt, "cache_len": settings.cache_len, "refused": refused}
+        result["shapes"].append(shape | {"modes": time_shape(modes, given.tokens, given.runs)})
         kept.append(modes)
         given.json.write_text(json.dumps(result, indent=1))
-    for row, modes in zip(result["shapes"], kept, strict=True):
+    for measured, modes in zip(result["shapes"], kept, strict=True):
         if device.is_cuda:
             for name, figures in profile(device, modes).items():
-                row["modes"][name] |= figures
-        print(json.dumps(row), flush=True)
+                measured["modes"][name] |= figures
+        print(json.dumps(measured), flush=True)
         given.json.write_text(json.dumps(result, indent=1))
 
 

@@ -1,12 +1,12 @@
-"""Every figure that README and docs/measurements.md owe to a GPU, measured anew, one step after the other.
+"""What a release measures anew on a GPU, one step after the other.
 
     python -m benchmarks.campaign --out FOLDER [--only NAME,NAME] [--budget SECONDS]
 
 Each step is a process of its own with a time limit, so that one that hangs or fails costs only
 itself; what it printed is in FOLDER/NAME.log. With `--budget` a step begins only if its limit
-still fits in; all limits together are 40 minutes, and without `new-lengths` they took 18 on an H200.
-The steps are in an order in which later ones find the kernels that earlier ones have compiled.
-Without a GPU all but `article` run the small model on the CPU: a rehearsal.
+still fits in; all limits together are 42 minutes, and without `new-lengths` and `batch-sweep` they
+took 18 on an H200. The steps are in an order in which later ones find the kernels that earlier ones
+have compiled. Without a GPU all but `article` run the small model on the CPU: a rehearsal.
 """
 
 import argparse
@@ -50,6 +50,7 @@ STEPS = (
         "--hosting process --modes eager-static --no-screen",
     ),
     Step("new-lengths", 150, "-m benchmarks.new_lengths --json {out}/new-lengths.json"),
+    Step("batch-sweep", 150, "-m benchmarks.batch_sweep --json {out}/batch-sweep.json"),
     Step("tour", 400, "benchmarks/screen_tour.py --out {out}/tour --compiled --compile-limit 120 --watch 5"),
 )
 

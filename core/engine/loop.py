@@ -310,7 +310,8 @@ class DecodeLoop:
         self._finish_full_round()
 
     def _step(self, *, profiled: bool = False) -> None:
-        """One timed step of the current round, given to the writer."""
+        """One timed step of the current round, given to the writer. The tokens of a profile window
+        stay together: what they meet is met, but not marked."""
         assert self._round is not None
         token = self._timer.step(self._mode)
         decoded = self._round.decoded

@@ -156,7 +156,7 @@ def _first_round(view: ModeView) -> str:
     if view.profile is not None and any(_plans_by_length(kernel.name) for kernel in view.profile.top):
         told += (
             " Attention is cuDNN's here, which is planned so; with TORCH_CUDNN_SDPA_DEPRIORITIZED=1 in its "
-            "environment torch takes another kernel, a slower one where the cache is static."
+            "environment torch takes another kernel, on an H200 a slower one where the cache is static."
         )
     return told
 
