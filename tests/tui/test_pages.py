@@ -93,9 +93,11 @@ def test_detail_lists_split_prefill_and_kernels() -> None:
     assert any("4 steps, a pause of 310 ms" in row for row in rows)
 
 
-def test_detail_tells_the_verdict_on_tokens() -> None:
-    shown = text(detail_text, scenes.six_modes(), 120)
-    assert "same tokens: 255/255 agree (eager with itself 255), largest logit difference 0.0144" in shown
+@pytest.mark.parametrize("width", [80, 120])
+def test_detail_tells_the_verdict_on_tokens(width: int) -> None:
+    shown = " ".join(text(detail_text, scenes.six_modes(), width).split())
+    told = "same tokens: 255/255 agree (eager with itself 255), largest logit difference 0.0144"
+    assert f"{told} (eager's own 0.0134)" in shown
 
 
 def test_explanations_carry_the_values_of_the_snapshot() -> None:

@@ -185,4 +185,4 @@ def _verification(view: ModeView, width: int) -> list[Line]:
         f"{verdict}: {verified.agree}/{verified.steps} agree (eager with itself {verified.noise_agree}), "
         f"largest logit difference {verified.logit_diff_text} (eager's own {verified.noise_diff:.4f})"
     )
-    return [Line().to(5).add(units.shorten(text, max(0, width - 5)), DIM)]
+    return wrapped(text, width, 3, " " * 5, DIM)
