@@ -352,6 +352,7 @@ def test_work_panel_shows_ceilings_and_kernels() -> None:
     shown = text(WorkPanel, scenes.eager_and_graph(), 70, 12)
     assert "0.72 ms, 1,389 tok/s" in shown
     assert "4,290 GB/s, 17 % used" in shown
+    assert "read bandwidth         4,100 GB/s" in shown
     assert "4,814 GB/s (NVML), 15 % used" in shown
     assert "1,431" in shown
     assert "gemvNSP_kernel" in shown

@@ -22,11 +22,11 @@ class WorkPanel(Panel):
 
 
 def ceiling_rows(ceiling: Ceiling | None) -> list[tuple[str, str]]:
-    """The bound, both bandwidths and what is reached of each, or why not."""
+    """The bound, the bandwidths and what is reached of them, or why not."""
     if ceiling is None:
         return [("ceilings", units.na("not measured yet"))]
     measured = ceiling.bandwidth
-    copy = measured.copy_bytes_per_s if measured else None
+    copy, read = (measured.copy_bytes_per_s, measured.read_bytes_per_s) if measured else (None, None)
     missing = measured.missing if measured else {}
     copy_words = units.reading(copy, units.bandwidth, missing, "copy_bytes_per_s")
     spec = units.na(ceiling.spec_source)
@@ -38,6 +38,7 @@ def ceiling_rows(ceiling: Ceiling | None) -> list[tuple[str, str]]:
     return [
         ("weight-stream bound", bound),
         ("copy bandwidth", f"{copy_words}{_reached(ceiling.mbu_measured)}"),
+        ("read bandwidth", units.reading(read, units.bandwidth, missing, "read_bytes_per_s")),
         ("specified", f"{spec}{_reached(ceiling.mbu_spec)}"),
     ]
 
