@@ -23,7 +23,7 @@ def measure_bandwidth(device: Device, clock: Callable[[], int] = time.perf_count
     """Copy and read bandwidth in bytes/s; on the CPU, or without room, None with the reason."""
     if not device.is_cuda:
         return _missing(clock(), "needs CUDA")
-    free, _ = torch.cuda.mem_get_info(device.torch)
+    free, _ = device.memory_bytes()
     size = min(MAX_BUFFER_BYTES, free // 4) & ~0xFFFFF
     if size < MIN_BUFFER_BYTES:
         return _missing(clock(), f"only {free / 1e9:.2f} GB of device memory free")

@@ -1,4 +1,4 @@
-"""Choosing the device, and the two device operations that the loop needs."""
+"""Choosing the device, and the device operations that the engine needs."""
 
 from dataclasses import dataclass
 
@@ -35,6 +35,10 @@ class Device:
             event.synchronize()
         else:
             torch.cuda.synchronize(self.torch)
+
+    def memory_bytes(self) -> tuple[int, int]:
+        """Free and total memory of a CUDA device, as its driver tells it."""
+        return torch.cuda.mem_get_info(self.torch)
 
     def reset_peak_memory(self) -> None:
         """Let `peak_memory_bytes` count from what is allocated now."""

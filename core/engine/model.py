@@ -114,7 +114,7 @@ def load_model(name: str | None, device: Device, progress: Progress) -> LoadedMo
             raise UnsupportedError(
                 f"--model {name}: does not fit into this machine's memory", "choose a smaller model"
             ) from error
-        free, total = torch.cuda.mem_get_info(device.torch)
+        free, total = device.memory_bytes()
         raise UnsupportedError(
             f"--model {name}: does not fit ({free / 1e9:.1f} of {total / 1e9:.1f} GB free on {device.name})",
             "choose a smaller model or free the GPU",

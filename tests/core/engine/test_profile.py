@@ -1,10 +1,13 @@
-"""Sorting a profiler's raw events: markers cut off the head, kinds are told apart."""
+"""Sorting a profiler's raw events: markers cut off the head, kinds are told apart. A profiler that
+does not start gives a rejected window."""
 
 from dataclasses import dataclass
 
+import pytest
 import torch
 
-from core.engine.profile import read_records
+from core.engine.device import Device
+from core.engine.profile import Marker, Profiler, read_records
 
 
 @dataclass
@@ -59,3 +62,12 @@ def test_copies_fills_kernels_and_launch_calls_are_told_apart():
     device, launches = read_records(events, "spin_kernel")
     assert [r.kind for r in device] == ["copy", "fill", "kernel"]
     assert [(c.start_ns, c.end_ns, c.correlation) for c in launches] == [(5, 9, 3)]
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="here the profiler can look at a device")
+def test_a_profiler_that_does_not_start_is_a_rejected_window_with_its_reason():
+    cpu = Device(torch.device("cpu"), "CPU", None)
+    profiler = Profiler(cpu, marker=Marker(lambda: None, "nothing"))
+    window = profiler.take("eager", lambda: torch.ones(2) + 1)
+    assert (window.accepted, window.busy_ns, window.kernels) == (False, 0, 0)
+    assert window.reason.startswith("the profiler does not work here: ")
