@@ -56,7 +56,8 @@ def time_shape(modes: dict[str, Mode], tokens: int, runs: int) -> dict[str, Any]
 
 def typical_ms(runs: list[dict[str, Any]], name: str) -> float:
     """Median of the counted tokens of all runs but the first."""
-    return median(ns for counted in runs[1:] for ns in counted[name][WARM_UP_TOKENS:]) / 1e6
+    taken: list[int] = [ns for counted in runs[1:] for ns in counted[name][WARM_UP_TOKENS:]]
+    return median(taken) / 1e6
 
 
 def profile(device: Device, modes: dict[str, Mode]) -> dict[str, Any]:
