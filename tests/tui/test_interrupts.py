@@ -89,6 +89,11 @@ def open_files(pid: int) -> set[Path]:
     return found
 
 
+def sleeps(pid: int) -> bool:
+    """Whether the process waits in the kernel."""
+    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "S"
+
+
 def test_an_export_that_is_interrupted_leaves_no_file(tmp_path: Path) -> None:
     recording = tmp_path / "run.jsonl"
     os.mkfifo(recording)
@@ -100,16 +105,19 @@ def test_an_export_that_is_interrupted_leaves_no_file(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
     )
-    try:
-        with process:
-            # It reads with its unfinished table open.
-            while recording not in open_files(process.pid):
+    with process:
+        try:
+            # It reads with its unfinished table open. Not before it waits for what to read: a signal
+            # between the opening and that would be noticed only when something came.
+            while not (recording in open_files(process.pid) and sleeps(process.pid)):
                 assert process.poll() is None
             assert len(list(tmp_path.iterdir())) == 2
             process.send_signal(signal.SIGINT)
             assert process.stderr is not None
             assert process.stderr.read() == "idlegap: interrupted\n"
-    finally:
-        os.close(writer)
+            process.wait()
+        finally:
+            process.kill()
+            os.close(writer)
     assert process.returncode == 130
     assert list(tmp_path.iterdir()) == [recording]
