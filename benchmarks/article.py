@@ -16,23 +16,23 @@ from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.analysis.stability import contention, stability
-from core.analysis.summary import ArmSummary, summarise
-from core.analysis.table import paragraph, table
-from core.analysis.verdict import speed_up
-from core.analysis.words import bandwidth, cpu_name, gpu_name, ms, rate, tenths
-from core.bench.driver import Driver
-from core.bench.plan import DEFAULT_RUNS, BenchPlan, arms_for, engine_settings
-from core.bench.runner import Bench, BenchOutcome, Progress
-from core.bench.schema import Arm, BenchResult
-from core.bench.store import BENCH, ResultError, read, write
-from core.engine_log import EngineLog
-from core.events import ProfileWindow, SensorEvent
-from core.files import FileError
-from core.link import EngineProcess
-from core.modes import BASELINE, ModeName
-from core.sensors.sampler import Sampler
-from core.settings import Settings
+from idlegap.core.bench.conclusion import speed_up
+from idlegap.core.bench.driver import Driver
+from idlegap.core.bench.plan import DEFAULT_RUNS, BenchPlan, arms_for, engine_settings
+from idlegap.core.bench.runner import Bench, BenchOutcome, Progress
+from idlegap.core.bench.schema import Arm, BenchResult
+from idlegap.core.bench.stability import contention, stability
+from idlegap.core.bench.store import BENCH, ResultError, read, write
+from idlegap.core.bench.summary import ArmSummary, summarise
+from idlegap.core.protocol.events import ProfileWindow, SensorEvent
+from idlegap.core.protocol.modes import BASELINE, ModeName
+from idlegap.core.protocol.settings import Settings
+from idlegap.core.sensors.sampler import Sampler
+from idlegap.core.sources.engine import EngineProcess
+from idlegap.core.sources.engine_log import EngineLog
+from idlegap.core.system.files import FileError
+from idlegap.core.text.units import bandwidth, cpu_name, gpu_name, ms, rate, tenths
+from idlegap.tui.tables.layout import paragraph, table
 
 STEPS = 12
 WINDOW_STEPS = 4

@@ -42,10 +42,10 @@ from benchmarks.faults import (
 )
 from benchmarks.machine_faults import NvmlStorm, QuotaGroup, QuotaOnDisk
 from benchmarks.rig import Rig
-from core.analysis.attribution import slow_tokens
-from core.events import AnyEvent, CpuSample, HostInfo, TokenBatch
-from core.sensors.errors import ReadingError
-from core.settings import Settings
+from idlegap.core.protocol.events import AnyEvent, CpuSample, HostInfo, TokenBatch
+from idlegap.core.protocol.settings import Settings
+from idlegap.core.report.slow_tokens import slow_tokens
+from idlegap.core.sensors.errors import ReadingError
 
 NOTHING = "nothing"
 BURST_S = 0.5

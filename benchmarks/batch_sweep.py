@@ -17,17 +17,17 @@ from typing import Any
 import torch
 
 from benchmarks.modes import prepare, run
-from core.engine.device import Device, choose_device
-from core.engine.environment import prepare_environment
-from core.engine.errors import UnsupportedError
-from core.engine.lineup import Lineup
-from core.engine.model import LoadedModel, load_model
-from core.engine.modes import Mode
-from core.engine.profile import Profiler
-from core.engine.writer import WARM_UP_TOKENS
-from core.locations import cache_dir
-from core.modes import BASELINE, REPLAYED
-from core.settings import Settings
+from idlegap.core.engine.available_modes import Lineup
+from idlegap.core.engine.device import Device, choose_device
+from idlegap.core.engine.environment import prepare_environment
+from idlegap.core.engine.errors import UnsupportedError
+from idlegap.core.engine.model import LoadedModel, load_model
+from idlegap.core.engine.modes import Mode
+from idlegap.core.engine.profile import Profiler
+from idlegap.core.engine.token_writer import WARM_UP_TOKENS
+from idlegap.core.protocol.modes import BASELINE, REPLAYED
+from idlegap.core.protocol.settings import Settings
+from idlegap.core.system.locations import cache_dir
 
 
 def prepared(

@@ -34,9 +34,9 @@ class Step:
 
 STEPS = (
     Step("gpu-tests", 120, "-m pytest -q -m gpu -p no:cacheprovider tests/gpu"),
-    Step("bench-a", 460, "-m tui bench --json {out}/bench-a.json"),
-    Step("bench-b", 400, "-m tui bench --json {out}/bench-b.json"),
-    Step("compare", 30, "-m tui compare {out}/bench-a.json {out}/bench-b.json"),
+    Step("bench-a", 460, "-m idlegap bench --json {out}/bench-a.json"),
+    Step("bench-b", 400, "-m idlegap bench --json {out}/bench-b.json"),
+    Step("compare", 30, "-m idlegap compare {out}/bench-a.json {out}/bench-b.json"),
     Step("article", 300, "-m benchmarks.article --json {out}/article.json"),
     Step(
         "demo",

@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from core.analysis.slow import SlowToken
-from core.events import CpuSample, Token
-from core.snapshot import Cause
+from idlegap.core.protocol.events import CpuSample, Token
+from idlegap.core.slow_tokens.causes import Cause
+from idlegap.core.slow_tokens.explain import SlowToken
 
 UNINVITED_PCT = 33.0
 """More load than this by programs that were not invited spoils a sample as a proof."""

@@ -18,9 +18,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.screen_tour import Terminal
-from core.events import ModeEntered, Neighbours
-from core.recording import RecordingReader
-from tui.verbs.recording_file import recording_path
+from idlegap.core.protocol.events import ModeEntered, Neighbours
+from idlegap.core.recording import RecordingReader
+from idlegap.tui.commands.recording_file import recording_path
 
 POSITION = re.compile(r"^ (\d+):(\d\d) ", re.MULTILINE)
 
@@ -77,7 +77,7 @@ def main() -> None:
     with recording_path(given.recording) as path:
         due = seconds(path, STORY)
         recording = str(path.resolve())
-    command = [sys.executable, "-m", "tui", "replay", recording, "--speed", "4"]
+    command = [sys.executable, "-m", "idlegap", "replay", recording, "--speed", "4"]
     term = Terminal(command, columns, rows, given.out)
     try:
         for shot, second in due.items():

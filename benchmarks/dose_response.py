@@ -25,15 +25,23 @@ from typing import Any
 import msgspec
 
 from benchmarks.dose_plot import plot
-from core.analysis.stats import quantile
-from core.commands import AnyCommand, SetMode
-from core.events import AnyEvent, EngineFailed, EngineReady, ModeEntered, ModeRefused, Token, TokenBatch
-from core.link import EngineProcess
-from core.modes import ModeName
-from core.neighbours import NoisyNeighbours
-from core.sensors.host import read_host
-from core.sensors.mounts import read_mounts
-from core.settings import Settings
+from idlegap.core.measure.statistics import quantile
+from idlegap.core.protocol.commands import AnyCommand, SetMode
+from idlegap.core.protocol.events import (
+    AnyEvent,
+    EngineFailed,
+    EngineReady,
+    ModeEntered,
+    ModeRefused,
+    Token,
+    TokenBatch,
+)
+from idlegap.core.protocol.modes import ModeName
+from idlegap.core.protocol.settings import Settings
+from idlegap.core.sensors.host import read_host
+from idlegap.core.sensors.mounts import read_mounts
+from idlegap.core.sources.engine import EngineProcess
+from idlegap.core.system.neighbours import NoisyNeighbours
 
 POLL_S = 0.02
 START_S = 0.3

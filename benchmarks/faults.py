@@ -12,8 +12,8 @@ import time
 from abc import ABC, abstractmethod
 from typing import Protocol
 
-from core.neighbours import NoisyNeighbours
-from core.snapshot import Cause
+from idlegap.core.slow_tokens.causes import Cause
+from idlegap.core.system.neighbours import NoisyNeighbours
 
 STOP_S = 0.030
 LOCK_MS = 30

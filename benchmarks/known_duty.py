@@ -25,12 +25,12 @@ from typing import Any
 import psutil
 import torch
 
-from core.analysis.gap import GapReport, split_gaps
-from core.engine.device import Device, choose_device
-from core.engine.lineup import Lineup
-from core.engine.model import load_model
-from core.engine.profile import Marker, Profiler
-from core.settings import Settings
+from idlegap.core.engine.available_modes import Lineup
+from idlegap.core.engine.device import Device, choose_device
+from idlegap.core.engine.model import load_model
+from idlegap.core.engine.profile import Marker, Profiler
+from idlegap.core.measure.device_time import GapReport, split_gaps
+from idlegap.core.protocol.settings import Settings
 
 SHARES = (0.10, 0.50, 0.90, 0.99)
 KERNELS = 5

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.faults import Fault, Span, Victim
-from core.events import AnyEvent, GpuSample
-from core.sensors.gpu import load_nvml
-from core.sensors.mounts import find_cpu_cgroup, read_mounts
-from core.sensors.nvml import NvmlCalls
+from idlegap.core.protocol.events import AnyEvent, GpuSample
+from idlegap.core.sensors.gpu import load_nvml
+from idlegap.core.sensors.mounts import find_cpu_cgroup, read_mounts
+from idlegap.core.sensors.nvml import NvmlCalls
 
 QUOTA_PERIOD_US = 100_000
 QUOTA_US = 50_000

@@ -21,8 +21,8 @@ from pathlib import Path
 
 import msgspec
 
-from core.commands import SetMode, TakeProfile, VerifyModes
-from core.events import (
+from idlegap.core.protocol.commands import SetMode, TakeProfile, VerifyModes
+from idlegap.core.protocol.events import (
     AnyEvent,
     EngineFailed,
     ModeEntered,
@@ -32,13 +32,13 @@ from core.events import (
     TokenBatch,
     Verified,
 )
-from core.link import EngineProcess
-from core.modes import ModeName
-from core.neighbours import NoisyNeighbours
-from core.recording import Recorder
-from core.sensors.sampler import Sampler
-from core.session import Session
-from core.settings import Settings
+from idlegap.core.protocol.modes import ModeName
+from idlegap.core.protocol.settings import Settings
+from idlegap.core.recording import Recorder
+from idlegap.core.sensors.sampler import Sampler
+from idlegap.core.session.session import Session
+from idlegap.core.sources.engine import EngineProcess
+from idlegap.core.system.neighbours import NoisyNeighbours
 
 POLL_S = 0.05
 LONGEST_WAIT_S = 240.0

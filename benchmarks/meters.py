@@ -19,12 +19,20 @@ from typing import Any
 
 import msgspec
 
-from core.commands import SetMode, TakeProfile
-from core.events import EngineFailed, EngineReady, GpuInfo, GpuSample, ModeEntered, ProfileWindow, TokenBatch
-from core.link import EngineProcess
-from core.sensors.sampler import Sampler
-from core.session import Session
-from core.settings import Settings
+from idlegap.core.protocol.commands import SetMode, TakeProfile
+from idlegap.core.protocol.events import (
+    EngineFailed,
+    EngineReady,
+    GpuInfo,
+    GpuSample,
+    ModeEntered,
+    ProfileWindow,
+    TokenBatch,
+)
+from idlegap.core.protocol.settings import Settings
+from idlegap.core.sensors.sampler import Sampler
+from idlegap.core.session.session import Session
+from idlegap.core.sources.engine import EngineProcess
 
 FIELDS = (
     "util_pct",

@@ -16,22 +16,22 @@ from typing import Any
 
 import torch
 
-from core.analysis.ceiling import mbu, weight_stream_bound_ns
-from core.analysis.gap import split_token
-from core.analysis.stats import quantile
-from core.engine.bandwidth import measure_bandwidth
-from core.engine.device import choose_device
-from core.engine.environment import prepare_environment
-from core.engine.errors import ModeError
-from core.engine.lineup import Lineup
-from core.engine.model import load_model
-from core.engine.modes import Mode
-from core.engine.profile import Profiler
-from core.engine.verify import Verifier
-from core.engine.writer import WARM_UP_TOKENS
-from core.locations import cache_dir
-from core.modes import BASELINE
-from core.settings import Settings
+from idlegap.core.engine.available_modes import Lineup
+from idlegap.core.engine.bandwidth import measure_bandwidth
+from idlegap.core.engine.device import choose_device
+from idlegap.core.engine.environment import prepare_environment
+from idlegap.core.engine.errors import ModeError
+from idlegap.core.engine.model import load_model
+from idlegap.core.engine.modes import Mode
+from idlegap.core.engine.profile import Profiler
+from idlegap.core.engine.token_writer import WARM_UP_TOKENS
+from idlegap.core.engine.verify import Verifier
+from idlegap.core.measure.device_time import split_token
+from idlegap.core.measure.roofline import mbu, weight_stream_bound_ns
+from idlegap.core.measure.statistics import quantile
+from idlegap.core.protocol.modes import BASELINE
+from idlegap.core.protocol.settings import Settings
+from idlegap.core.system.locations import cache_dir
 
 clock = time.perf_counter_ns
 

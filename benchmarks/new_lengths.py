@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from core.engine_log import TAIL_LINES
+from idlegap.core.sources.engine_log import TAIL_LINES
 
 ARMS: dict[str, dict[str, str]] = {
     "as torch has it": {},
@@ -33,13 +33,13 @@ def measure(device_name: str, tokens: int, rounds: int) -> dict[str, Any]:
     """One arm, in this process: medians per round in ms, and the attention kernels."""
     import torch
 
-    from core.engine.device import choose_device
-    from core.engine.lineup import Lineup
-    from core.engine.model import load_model
-    from core.engine.profile import Profiler
-    from core.engine.timing import StepTimer
-    from core.sensors.thread import ThreadCounters
-    from core.settings import Settings
+    from idlegap.core.engine.available_modes import Lineup
+    from idlegap.core.engine.device import choose_device
+    from idlegap.core.engine.model import load_model
+    from idlegap.core.engine.profile import Profiler
+    from idlegap.core.engine.timing import StepTimer
+    from idlegap.core.protocol.settings import Settings
+    from idlegap.core.sensors.thread import ThreadCounters
 
     torch.set_grad_enabled(False)
     device = choose_device(device_name)

@@ -30,15 +30,22 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any, Literal, NamedTuple
 
-from core.analysis.stats import paired_ratio_interval
-from core.commands import SetMode
-from core.events import AnyEvent, EngineFailed, EngineReady, ModeEntered, SensorEvent, TokenBatch
-from core.link import EngineProcess, InProcessEngine
-from core.modes import ModeName
-from core.sensors.sampler import Sampler
-from core.session import Session
-from core.settings import Settings
-from core.snapshot import Snapshot
+from idlegap.core.measure.statistics import paired_ratio_interval
+from idlegap.core.protocol.commands import SetMode
+from idlegap.core.protocol.events import (
+    AnyEvent,
+    EngineFailed,
+    EngineReady,
+    ModeEntered,
+    SensorEvent,
+    TokenBatch,
+)
+from idlegap.core.protocol.modes import ModeName
+from idlegap.core.protocol.settings import Settings
+from idlegap.core.sensors.sampler import Sampler
+from idlegap.core.session.session import Session
+from idlegap.core.session.snapshot import Snapshot
+from idlegap.core.sources.engine import EngineProcess, InProcessEngine
 
 POLL_S = 0.05
 SETTLE_S = 0.5
@@ -112,9 +119,9 @@ def order(pairs: int) -> list[Way]:
 
 def watched_arms(session: Session, options: Options, fps: float) -> list[Arm]:
     """One screen, which draws in some arms and does nothing in the others."""
-    from tui.app import IdlegapApp
-    from tui.glyphs import GlyphLevel
-    from tui.terminal import TerminalOutput
+    from idlegap.tui.apps.app import IdlegapApp
+    from idlegap.tui.terminal.glyphs import GlyphLevel
+    from idlegap.tui.terminal.output import TerminalOutput
 
     output = TerminalOutput(1)
     left = deque(order(options["pairs"]))

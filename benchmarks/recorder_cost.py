@@ -17,9 +17,17 @@ from tempfile import TemporaryDirectory
 
 import psutil
 
-from core.events import SCHEMA_VERSION, AnyEvent, CgroupSample, CpuSample, GpuSample, Token, TokenBatch
-from core.recording import DEFAULT_MAX_BYTES, Header, Recorder
-from core.recording.writer import FLUSH_S, Writer
+from idlegap.core.protocol.events import (
+    SCHEMA_VERSION,
+    AnyEvent,
+    CgroupSample,
+    CpuSample,
+    GpuSample,
+    Token,
+    TokenBatch,
+)
+from idlegap.core.recording import DEFAULT_MAX_BYTES, Header, Recorder
+from idlegap.core.recording.writer import FLUSH_S, Writer
 
 SECOND = 1_000_000_000
 BATCHES, TOKENS, SAMPLES, CORES = 20, 20, 4, 16

@@ -10,9 +10,16 @@ import msgspec
 import psutil
 
 from benchmarks.faults import Span
-from core.events import AnyEvent, CpuSample, EngineEvent, EngineFailed, EngineReady, TokenBatch
-from core.sensors.sampler import Sampler
-from core.settings import Settings
+from idlegap.core.protocol.events import (
+    AnyEvent,
+    CpuSample,
+    EngineEvent,
+    EngineFailed,
+    EngineReady,
+    TokenBatch,
+)
+from idlegap.core.protocol.settings import Settings
+from idlegap.core.sensors.sampler import Sampler
 
 
 class Rig:

@@ -3,7 +3,7 @@
     python benchmarks/screen_tour.py --out FOLDER [--size 120x40] [--device auto] [--compiled]
                                      [-- idlegap options]
 
-Runs ``python -m tui`` on a pseudo-terminal, reads its screen through a terminal emulator,
+Runs ``python -m idlegap`` on a pseudo-terminal, reads its screen through a terminal emulator,
 presses keys once the screen says that it is ready for them, and leaves text grids, the SVGs
 that key ``s`` saved, and a JSON with what was seen: times to the first paint and to the first
 token, the figures on screen, the exit code and whether the terminal was given back.
@@ -114,7 +114,7 @@ def main() -> None:
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     columns, rows = (int(n) for n in given.size.split("x"))
-    command = [sys.executable, "-m", "tui", "--device", given.device, *given.rest]
+    command = [sys.executable, "-m", "idlegap", "--device", given.device, *given.rest]
     root = Path(__file__).resolve().parent.parent
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
     term = Terminal(command, columns, rows, given.out)

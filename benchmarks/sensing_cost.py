@@ -20,14 +20,14 @@ from typing import Any
 import msgspec
 
 from benchmarks.dose_response import BenchError, Engine
-from core.analysis.stats import paired_ratio_interval, quantile
-from core.commands import SetPaused
-from core.events import Token
-from core.modes import ModeName
-from core.sensors.host import read_host
-from core.sensors.mounts import read_mounts
-from core.sensors.thread import ThreadCounters
-from core.settings import Settings
+from idlegap.core.measure.statistics import paired_ratio_interval, quantile
+from idlegap.core.protocol.commands import SetPaused
+from idlegap.core.protocol.events import Token
+from idlegap.core.protocol.modes import ModeName
+from idlegap.core.protocol.settings import Settings
+from idlegap.core.sensors.host import read_host
+from idlegap.core.sensors.mounts import read_mounts
+from idlegap.core.sensors.thread import ThreadCounters
 
 LIMIT_US = 10.0
 READS = 2000

@@ -1,5 +1,5 @@
 """Does the levers' model hold? An eager token slowed by a known amount per operator must move as
-`core.analysis.levers` predicts.
+`core.check.predictions` predicts.
 
     python -m benchmarks.slowed_host [--device auto] [--waits 0,2,5,10] [--rounds 5] [--json FILE]
 
@@ -18,14 +18,14 @@ from typing import Any, NamedTuple
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from core.analysis.levers import TokenModel
-from core.engine.device import Device, choose_device
-from core.engine.lineup import Lineup
-from core.engine.model import load_model
-from core.engine.modes import Mode
-from core.engine.profile import WINDOW_STEPS, Profiler
-from core.modes import BASELINE
-from core.settings import Settings
+from idlegap.core.check.predictions import TokenModel
+from idlegap.core.engine.available_modes import Lineup
+from idlegap.core.engine.device import Device, choose_device
+from idlegap.core.engine.model import load_model
+from idlegap.core.engine.modes import Mode
+from idlegap.core.engine.profile import WINDOW_STEPS, Profiler
+from idlegap.core.protocol.modes import BASELINE
+from idlegap.core.protocol.settings import Settings
 
 clock = time.perf_counter_ns
 TOKENS = 48

@@ -29,11 +29,11 @@ from typing import Any
 
 import msgspec
 
-from core.commands import AnyCommand
-from core.engine.outbox import Outbox
-from core.engine.worker import EngineThread
-from core.events import EngineReady, ModeStatus
-from core.settings import Settings
+from idlegap.core.engine.outbox import Outbox
+from idlegap.core.engine.worker import EngineThread
+from idlegap.core.protocol.commands import AnyCommand
+from idlegap.core.protocol.events import EngineReady, ModeStatus
+from idlegap.core.protocol.settings import Settings
 
 GARBAGE = 600_000
 """Objects that a collection has to look at: tens of milliseconds."""
@@ -135,12 +135,12 @@ class LoopEngine(ModelEngine):
 
         import torch
 
-        from core.engine.device import Device
-        from core.engine.lineup import Lineup
-        from core.engine.loop import DecodeLoop
-        from core.engine.modes.base import Mode
-        from core.engine.placement import Placement
-        from core.sensors.thread import ThreadCounters
+        from idlegap.core.engine.available_modes import Lineup
+        from idlegap.core.engine.device import Device
+        from idlegap.core.engine.loop import DecodeLoop
+        from idlegap.core.engine.modes.base import Mode
+        from idlegap.core.engine.placement import Placement
+        from idlegap.core.sensors.thread import ThreadCounters
 
         class SpinningDevice(Device):
             def synchronize(self) -> None:

@@ -62,13 +62,13 @@ def measure(arm: str, tokens: int, more_windows: int) -> dict[str, Any]:
     """One arm, in this process; each finding is printed at once, since the next may crash."""
     import torch
 
-    from core.engine.device import choose_device
-    from core.engine.lineup import Lineup
-    from core.engine.model import load_model
-    from core.engine.modes import Mode
-    from core.engine.profile import Profiler
-    from core.engine.timing import StepTimer
-    from core.settings import Settings
+    from idlegap.core.engine.available_modes import Lineup
+    from idlegap.core.engine.device import choose_device
+    from idlegap.core.engine.model import load_model
+    from idlegap.core.engine.modes import Mode
+    from idlegap.core.engine.profile import Profiler
+    from idlegap.core.engine.timing import StepTimer
+    from idlegap.core.protocol.settings import Settings
 
     torch.set_grad_enabled(False)
     device = choose_device("cuda")

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from core.events import EngineReady
+from idlegap.core.protocol.events import EngineReady
 
 _H200: dict[str, Any] = {
     "t_ns": 0,

@@ -1,25 +1,23 @@
 """The command line.
 
-Nothing heavy is imported before it is clear what was asked, no verb but the one that was asked
-for, and nothing of `core` before it is clear that it is ours.
+Nothing heavy is imported before it is clear what was asked, and no verb but the one that was asked for.
 """
 
 import argparse
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import NoReturn
 
-from tui.clean import clean
-from tui.exit_codes import ExitCode
-from tui.interrupts import INTERRUPTED, leave_at_once
-from tui.verbs.base import PROGRAM, UsageError
-from tui.verbs.output import emit_text, say
-from tui.verbs.streams import fill_closed
+from idlegap.tui.commands.base import PROGRAM, UsageError
+from idlegap.tui.commands.exit_codes import ExitCode
+from idlegap.tui.commands.interrupts import INTERRUPTED, leave_at_once
+from idlegap.tui.commands.output import emit_text, say
+from idlegap.tui.commands.streams import fill_closed
+from idlegap.tui.terminal.sanitize import clean
 
 VERBS = ("live", "bench", "check", "compare", "replay", "report", "export", "serve", "doctor")
-"""The modules of `tui.verbs` by name, in the order in which help lists them."""
+"""The modules of `tui.commands` by name, in the order in which help lists them."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -38,7 +36,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         fill_closed()
-        check_one_folder()
         parsed = parse(arguments)
         code: int = parsed.run(parsed)
     except UsageError as error:
@@ -77,28 +74,12 @@ def build_parser(names: Sequence[str] = VERBS) -> argparse.ArgumentParser:
     parser.add_argument("--version", action=_Version)
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     for name in names:
-        verb = import_module(f"tui.verbs.{name}")
+        verb = import_module(f"idlegap.tui.commands.{name}")
         description = verb.HELP[0].upper() + verb.HELP[1:] + "."
         options = verbs.add_parser(name, help=verb.HELP, description=description, allow_abbrev=False)
         verb.configure(options)
         options.set_defaults(run=verb.run)
     return parser
-
-
-def check_one_folder() -> None:
-    """Both import packages have common names; make sure that they belong together.
-
-    Raises:
-        UsageError: where another project's `core` was found.
-    """
-    import core
-
-    ours = Path(__file__).resolve().parent.parent
-    theirs = Path(core.__file__ or "").resolve().parent.parent
-    if theirs != ours:
-        raise UsageError(
-            f"'core' is from {theirs}, but 'tui' from {ours}; install {PROGRAM} in an environment of its own"
-        )
 
 
 class _Version(argparse.Action):

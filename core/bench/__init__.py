@@ -1,1 +1,1 @@
-"""The controlled experiment: drives an engine run by run and keeps everything that it measured."""
+"""The controlled experiment without a screen: modes in turns, a result with every raw sample."""

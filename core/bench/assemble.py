@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from core.bench.driver import Round
-from core.bench.schema import Columns, Run
-from core.bench.witness import Witness
-from core.events import Token
+from idlegap.core.bench.conditions import Witness
+from idlegap.core.bench.driver import Round
+from idlegap.core.bench.schema import Columns, Run
+from idlegap.core.protocol.events import Token
 
 LEAD_IN = 3
 """Tokens at the head of each run that never count. The engine marks the first ones after a

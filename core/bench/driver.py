@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from core.bench.witness import Witness
-from core.commands import ProbeDispatch, RestartRound, SetMode, TakeProfile, VerifyModes
-from core.events import (
+from idlegap.core.bench.conditions import Witness
+from idlegap.core.protocol.commands import ProbeDispatch, RestartRound, SetMode, TakeProfile, VerifyModes
+from idlegap.core.protocol.events import (
     AnyEvent,
     Bandwidth,
     CgroupSample,
@@ -36,10 +36,10 @@ from core.events import (
     TokenBatch,
     Verified,
 )
-from core.modes import ModeName
-from core.session import Listener, Sensors, Session
-from core.snapshot import Snapshot
-from core.sources import Source
+from idlegap.core.protocol.modes import ModeName
+from idlegap.core.session.session import Listener, Sensors, Session
+from idlegap.core.session.snapshot import Snapshot
+from idlegap.core.sources.source import Source
 
 POLL_S = 0.02
 """The engine hands over a batch about every 50 ms."""
@@ -82,7 +82,7 @@ class Driver:
 
     Args:
         source: the engine.
-        sensors, sensor_events, spec_bytes_per_s: as `core.session.Session` takes them.
+        sensors, sensor_events, spec_bytes_per_s: as `core.session.session.Session` takes them.
         listeners: called with every event (a recording, for example).
         stopped: polled while waiting; True ends the wait with `InterruptedBenchError`.
         on_stage: called with every stage that the engine announces.

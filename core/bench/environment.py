@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from core.bench.schema import Environment
+from idlegap.core.bench.schema import Environment
 
 GIT_TIMEOUT_S = 10.0
 

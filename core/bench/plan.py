@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from core.modes import MODE_NAMES, ModeName
-from core.settings import Settings
+from idlegap.core.protocol.modes import MODE_NAMES, ModeName
+from idlegap.core.protocol.settings import Settings
 
 DEFAULT_RUNS = 5
 """The fewest with which an interval is narrower than the differences that matter (about 2 %)."""

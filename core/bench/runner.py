@@ -15,13 +15,13 @@ from pathlib import Path
 
 import msgspec
 
-from core.bench.assemble import assemble_run
-from core.bench.driver import Driver, EngineEndedError, InterruptedBenchError, Round
-from core.bench.environment import finished, now_utc, placed, read_environment
-from core.bench.plan import ArmSpec, BenchPlan, Enough
-from core.bench.schema import Arm, BenchResult, Environment
-from core.events import DispatchProbe, EngineFailed, EngineReady, ModeRefused, NotVerified
-from core.modes import BASELINE, EAGER, ModeName
+from idlegap.core.bench.assemble import assemble_run
+from idlegap.core.bench.driver import Driver, EngineEndedError, InterruptedBenchError, Round
+from idlegap.core.bench.environment import finished, now_utc, placed, read_environment
+from idlegap.core.bench.plan import ArmSpec, BenchPlan, Enough
+from idlegap.core.bench.schema import Arm, BenchResult, Environment
+from idlegap.core.protocol.events import DispatchProbe, EngineFailed, EngineReady, ModeRefused, NotVerified
+from idlegap.core.protocol.modes import BASELINE, EAGER, ModeName
 
 MOMENT_S = 2
 """What is over sooner needs no estimate."""

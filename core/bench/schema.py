@@ -8,8 +8,16 @@ the nearest ``missing`` under the field's name.
 
 import msgspec
 
-from core.events import Bandwidth, DispatchProbe, EngineReady, GpuInfo, HostInfo, ProfileWindow, Verified
-from core.modes import ModeName
+from idlegap.core.protocol.events import (
+    Bandwidth,
+    DispatchProbe,
+    EngineReady,
+    GpuInfo,
+    HostInfo,
+    ProfileWindow,
+    Verified,
+)
+from idlegap.core.protocol.modes import ModeName
 
 Counts = tuple[int, ...]
 
@@ -19,7 +27,7 @@ class Columns(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
 
     Attributes:
         start_ns: start of the token since the end of the prefill.
-        wall_ns, dispatch_ns: as `core.events.Token` defines them.
+        wall_ns, dispatch_ns: as `core.protocol.events.Token` defines them.
         cpu_ns, run_delay_ns, preempted, blocked: the decode thread's counters within the token;
             None where the engine could not read them.
         excluded: indices of the tokens that enter no figure (the first ones after a change of

@@ -12,9 +12,9 @@ from typing import TypeVar
 
 import msgspec
 
-from core.bench.check import CheckResult
-from core.bench.schema import BenchResult, PublishedFigures
-from core.files import FileError, open_input, whole_file
+from idlegap.core.bench.schema import BenchResult, PublishedFigures
+from idlegap.core.check.check import CheckResult
+from idlegap.core.system.files import FileError, open_input, whole_file
 
 SCHEMA_VERSION = 1
 """Raised whenever a reader of the version before could not read a new file."""

@@ -4,8 +4,7 @@ Nothing here imports torch: the engine's part is answered by an engine process, 
 is asked, by what is installed.
 """
 
-from core.doctor.diagnosis import Diagnosis, Finding, Section, diagnose
-from core.doctor.inquiry import (
+from idlegap.core.doctor.collect import (
     ENGINE_TIMEOUT_S,
     EngineAnswer,
     ask_engine,
@@ -14,7 +13,7 @@ from core.doctor.inquiry import (
     read_sensors,
     read_software,
 )
-from core.doctor.text import doctor_text
+from idlegap.core.doctor.diagnosis import Diagnosis, Finding, Section, diagnose
 
 __all__ = [
     "ENGINE_TIMEOUT_S",
@@ -25,7 +24,6 @@ __all__ = [
     "ask_engine",
     "diagnose",
     "doctor_settings",
-    "doctor_text",
     "read_folders",
     "read_sensors",
     "read_software",

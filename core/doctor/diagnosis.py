@@ -5,12 +5,12 @@ from types import MappingProxyType
 
 import msgspec
 
-from core.analysis.words import US, bandwidth, gigabytes, us
-from core.doctor.inquiry import COMPILER, CUDA, EngineAnswer, SensorReadings, Software
-from core.doctor.remedies import remedy
-from core.events import CgroupSample, CpuSample, GpuInfo, GpuSample
-from core.locations import Folder
-from core.modes import MODES
+from idlegap.core.doctor.collect import COMPILER, CUDA, EngineAnswer, SensorReadings, Software
+from idlegap.core.doctor.remedies import remedy
+from idlegap.core.protocol.events import CgroupSample, CpuSample, GpuInfo, GpuSample
+from idlegap.core.protocol.modes import MODES
+from idlegap.core.system.locations import Folder
+from idlegap.core.text.units import US, bandwidth, gigabytes, us
 
 
 class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,4 +1,4 @@
-"""The engine process: ``python -m core.engine FD SETTINGS`` (started by `core.link`).
+"""The engine process: ``python -m core.engine FD SETTINGS`` (started by `core.sources.engine`).
 
 FD is an inherited socket: events go out as MessagePack, commands come in. The process ends
 when it is told to, when the other end of the socket closes, or when its parent dies.
@@ -15,10 +15,10 @@ from multiprocessing.connection import Connection
 
 import msgspec
 
-from core.commands import AnyCommand
-from core.engine.outbox import Outbox
-from core.engine.worker import EngineThread
-from core.settings import Settings
+from idlegap.core.engine.outbox import Outbox
+from idlegap.core.engine.worker import EngineThread
+from idlegap.core.protocol.commands import AnyCommand
+from idlegap.core.protocol.settings import Settings
 
 PR_SET_PDEATHSIG = 1
 FAILED = 4

@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
-from core.engine.device import Device
-from core.events import Bandwidth
+from idlegap.core.engine.device import Device
+from idlegap.core.protocol.events import Bandwidth
 
 REPEATS = 20
 MAX_BUFFER_BYTES = 4 << 30

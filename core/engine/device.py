@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import torch
 
-from core.engine.errors import UnsupportedError
-from core.settings import Wait, parse_device
+from idlegap.core.engine.errors import UnsupportedError
+from idlegap.core.protocol.settings import Wait, parse_device
 
 
 @dataclass(frozen=True, slots=True)

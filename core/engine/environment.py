@@ -7,7 +7,7 @@ because the default, a temporary folder, is gone after a reboot.
 
 import os
 
-from core.locations import Folder
+from idlegap.core.system.locations import Folder
 
 QUIET = {
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",

@@ -14,7 +14,19 @@ from typing import Any
 import msgspec
 import torch
 
-from core.commands import (
+from idlegap.core.engine.available_modes import Lineup
+from idlegap.core.engine.cache_lengths import LengthLog
+from idlegap.core.engine.errors import ModeError, UnsupportedError
+from idlegap.core.engine.launch_cost import probe_dispatch
+from idlegap.core.engine.modes import Mode, forget_compiled
+from idlegap.core.engine.out_of_memory import memory_words, one_memory_error
+from idlegap.core.engine.outbox import Outbox
+from idlegap.core.engine.profile import WINDOW_STEPS, Profiler
+from idlegap.core.engine.round_text import GeneratedText
+from idlegap.core.engine.timing import StepTimer
+from idlegap.core.engine.token_writer import TokenWriter
+from idlegap.core.engine.verify import Verifier
+from idlegap.core.protocol.commands import (
     AnyCommand,
     ProbeDispatch,
     RestartRound,
@@ -25,19 +37,7 @@ from core.commands import (
     TakeProfile,
     VerifyModes,
 )
-from core.engine.errors import ModeError, UnsupportedError
-from core.engine.lengths import LengthLog
-from core.engine.lineup import Lineup
-from core.engine.memory import memory_words, one_memory_error
-from core.engine.modes import Mode, forget_compiled
-from core.engine.outbox import Outbox
-from core.engine.probe import probe_dispatch
-from core.engine.profile import WINDOW_STEPS, Profiler
-from core.engine.text import GeneratedText
-from core.engine.timing import StepTimer
-from core.engine.verify import Verifier
-from core.engine.writer import TokenWriter
-from core.events import (
+from idlegap.core.protocol.events import (
     EngineStage,
     ModeEntered,
     ModeRefused,
@@ -48,8 +48,8 @@ from core.events import (
     RoundStarted,
     Stage,
 )
-from core.modes import BASELINE, ModeName, mode_spec
-from core.sensors.thread import ThreadCounters
+from idlegap.core.protocol.modes import BASELINE, ModeName, mode_spec
+from idlegap.core.sensors.thread import ThreadCounters
 
 PROFILE_RETRY_NS = 10_000_000_000
 """After a rejected window the next one is taken this much later."""

@@ -13,11 +13,11 @@ from typing import Any
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, Qwen2Config
 
-from core.engine.device import Device
-from core.engine.errors import UnsupportedError, first_line, is_out_of_memory
-from core.engine.memory import one_memory_error
-from core.events import Stage
-from core.settings import SYNTHETIC_DEFAULT, SYNTHETIC_PREFIX, SYNTHETIC_TINY
+from idlegap.core.engine.device import Device
+from idlegap.core.engine.errors import UnsupportedError, first_line, is_out_of_memory
+from idlegap.core.engine.out_of_memory import one_memory_error
+from idlegap.core.protocol.events import Stage
+from idlegap.core.protocol.settings import SYNTHETIC_DEFAULT, SYNTHETIC_PREFIX, SYNTHETIC_TINY
 
 Progress = Callable[[Stage, str, float | None], None]
 """Called with a stage, a detail and a fraction (0..1) or None."""

@@ -3,7 +3,7 @@
 import queue
 from collections.abc import Callable
 
-from core.events import Dropped, EngineEvent
+from idlegap.core.protocol.events import Dropped, EngineEvent
 
 CAPACITY = 4096
 """About three minutes of batches at 20 a second; a reader that is further behind has stopped."""

@@ -12,7 +12,7 @@ Known faults of repeated profiling sessions, and what is done about each:
   window is accepted only if its kernel count equals that of the mode's window before it.
 - Sessions leak host memory until the collector runs: it runs after every window.
 - A session leaves CUPTI attached to the driver, which slows everything after it: it is detached
-  (`core.engine.detaching`).
+  (`core.engine.profiler_detach`).
 - Another CUPTI client (nsys, ncu) leaves nothing for us: the window says so.
 """
 
@@ -27,12 +27,12 @@ import torch
 from torch.autograd import DeviceType  # type: ignore[attr-defined]
 from torch.profiler import ProfilerActivity, profile
 
-from core.analysis.gap import DeviceRecord, LaunchRecord, split_gaps, top_kernels, window_fault
-from core.engine.detaching import Detacher
-from core.engine.device import Device
-from core.engine.errors import first_line
-from core.events import ProfileWindow
-from core.modes import ModeName
+from idlegap.core.engine.device import Device
+from idlegap.core.engine.errors import first_line
+from idlegap.core.engine.profiler_detach import Detacher
+from idlegap.core.measure.device_time import DeviceRecord, LaunchRecord, split_gaps, top_kernels, window_fault
+from idlegap.core.protocol.events import ProfileWindow
+from idlegap.core.protocol.modes import ModeName
 
 WINDOW_STEPS = 4
 """Enough to see that counts divide evenly; about 6,000 records in eager."""

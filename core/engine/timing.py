@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from core.engine.modes import Mode
-from core.events import Token
-from core.sensors.thread import ThreadCounters
+from idlegap.core.engine.modes import Mode
+from idlegap.core.protocol.events import Token
+from idlegap.core.sensors.thread import ThreadCounters
 
 
 class StepTimer:

@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 import torch
 
-from core.engine.modes import Mode
-from core.events import Verified
+from idlegap.core.engine.modes import Mode
+from idlegap.core.protocol.events import Verified
 
 FLAG_FACTOR = 10.0
 """A mode that differs from eager by more than this many times eager's own noise is flagged."""

@@ -11,16 +11,16 @@ import time
 import traceback
 from collections.abc import Callable
 
-from core.commands import AnyCommand
-from core.engine.environment import prepare_environment
-from core.engine.errors import UnsupportedError, first_line, is_out_of_memory, memory_line
-from core.engine.outbox import Outbox
-from core.engine.placement import Placement
-from core.engine_log import TAIL_LINES
-from core.events import EngineFailed, EngineStage, Notice, Stage
-from core.locations import cache_dir
-from core.sensors.thread import ThreadCounters
-from core.settings import Settings
+from idlegap.core.engine.environment import prepare_environment
+from idlegap.core.engine.errors import UnsupportedError, first_line, is_out_of_memory, memory_line
+from idlegap.core.engine.outbox import Outbox
+from idlegap.core.engine.placement import Placement
+from idlegap.core.protocol.commands import AnyCommand
+from idlegap.core.protocol.events import EngineFailed, EngineStage, Notice, Stage
+from idlegap.core.protocol.settings import Settings
+from idlegap.core.sensors.thread import ThreadCounters
+from idlegap.core.sources.engine_log import TAIL_LINES
+from idlegap.core.system.locations import cache_dir
 
 
 class EngineThread(threading.Thread):
@@ -57,13 +57,13 @@ class EngineThread(threading.Thread):
         prepare_environment(cache)
         import torch
 
-        from core.engine.bandwidth import measure_bandwidth
-        from core.engine.device import choose_device
-        from core.engine.lengths import LengthLog
-        from core.engine.lineup import Lineup
-        from core.engine.loop import DecodeLoop
-        from core.engine.model import load_model
-        from core.engine.profile import Profiler
+        from idlegap.core.engine.available_modes import Lineup
+        from idlegap.core.engine.bandwidth import measure_bandwidth
+        from idlegap.core.engine.cache_lengths import LengthLog
+        from idlegap.core.engine.device import choose_device
+        from idlegap.core.engine.loop import DecodeLoop
+        from idlegap.core.engine.model import load_model
+        from idlegap.core.engine.profile import Profiler
 
         # Inference mode would be stricter, but inductor's autotuning does not start under it.
         torch.set_grad_enabled(False)

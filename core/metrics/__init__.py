@@ -4,8 +4,8 @@ Give a `Tally` to the session as a listener, and serve a `MetricsCollector` over
 snapshot with a `MetricsServer`. docs/recording.md lists the metrics.
 """
 
-from core.metrics.collector import MetricsCollector
-from core.metrics.server import MetricsError, MetricsServer, parse_address
-from core.metrics.tally import Tally
+from idlegap.core.metrics.collector import MetricsCollector
+from idlegap.core.metrics.server import MetricsError, MetricsServer, parse_address
+from idlegap.core.metrics.tally import Tally
 
 __all__ = ["MetricsCollector", "MetricsError", "MetricsServer", "Tally", "parse_address"]

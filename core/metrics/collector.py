@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from core.metrics.engine import engine_families
-from core.metrics.families import NS, gauge
-from core.metrics.machine import machine_families
-from core.metrics.tally import Tally
-from core.metrics.tokens import token_families
-from core.snapshot import Snapshot
+from idlegap.core.metrics.engine import engine_families
+from idlegap.core.metrics.families import NS, gauge
+from idlegap.core.metrics.machine import machine_families
+from idlegap.core.metrics.tally import Tally
+from idlegap.core.metrics.tokens import token_families
+from idlegap.core.session.snapshot import Snapshot
 
 
 class MetricsCollector(Collector):

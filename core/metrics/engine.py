@@ -4,9 +4,12 @@ from collections.abc import Callable, Iterable, Iterator
 
 from prometheus_client.core import InfoMetricFamily, Metric
 
-from core.events import EngineReady
-from core.metrics.families import NS, PREFIX, Value, counter, gauge, gauges, scaled
-from core.snapshot import Ceiling, CpuWork, ModeView, Snapshot, Split
+from idlegap.core.measure.cpu_time import CpuWork
+from idlegap.core.measure.device_time import Split
+from idlegap.core.measure.roofline import Ceiling
+from idlegap.core.metrics.families import NS, PREFIX, Value, counter, gauge, gauges, scaled
+from idlegap.core.protocol.events import EngineReady
+from idlegap.core.session.snapshot import ModeView, Snapshot
 
 _DOWN = ("starting", "stopped", "failed")
 

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from prometheus_client.core import Metric
 
-from core.events import CgroupSample, CpuSample, GpuSample, MonitorSample
-from core.metrics.families import NS, gauge, gauges, scaled
-from core.sensors.reasons import event_reason_names
-from core.snapshot import Snapshot
+from idlegap.core.metrics.families import NS, gauge, gauges, scaled
+from idlegap.core.protocol.events import CgroupSample, CpuSample, GpuSample, MonitorSample
+from idlegap.core.sensors.reasons import event_reason_names
+from idlegap.core.session.snapshot import Snapshot
 
 PCT = 0.01
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 
-from core.events import AnyEvent, CgroupSample, Exclusion, Token, TokenBatch
-from core.modes import ModeName
+from idlegap.core.protocol.events import AnyEvent, CgroupSample, Exclusion, Token, TokenBatch
+from idlegap.core.protocol.modes import ModeName
 
 BOUNDS_S = (
     *(0.0005, 0.001, 0.0015, 0.002, 0.0025, 0.003, 0.0035, 0.004, 0.005, 0.0075),

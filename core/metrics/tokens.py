@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from prometheus_client.core import HistogramMetricFamily, Metric
 
-from core.metrics.families import NS, PREFIX, US, counter, counters, scaled
-from core.metrics.tally import BOUNDS_S, ModeTally, Totals
+from idlegap.core.metrics.families import NS, PREFIX, US, counter, counters, scaled
+from idlegap.core.metrics.tally import BOUNDS_S, ModeTally, Totals
 
 
 def token_families(totals: Totals) -> Iterator[Metric]:

@@ -1,13 +1,13 @@
 """Recordings: the session's events in a file, written as they happen and read back as a stream.
 
-The format is described in docs/recording.md; `core.replay` plays one.
+The format is described in docs/recording.md; `core.sources.recording` plays one.
 """
 
-from core.recording.format import End, Header, RecordingError
-from core.recording.reader import Ending, RecordingReader
-from core.recording.recorder import Recorder, default_name
-from core.recording.survey import Survey, survey
-from core.recording.writer import DEFAULT_MAX_BYTES, WriterStatus
+from idlegap.core.recording.format import End, Header, RecordingError
+from idlegap.core.recording.index import Survey, survey
+from idlegap.core.recording.reader import Ending, RecordingReader
+from idlegap.core.recording.recorder import Recorder, default_name
+from idlegap.core.recording.writer import DEFAULT_MAX_BYTES, WriterStatus
 
 __all__ = [
     "DEFAULT_MAX_BYTES",

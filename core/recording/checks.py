@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from core.events import Bandwidth, EngineReady, EngineStage, GpuSample, Token, TokenBatch
-from core.recording.format import MAX_NS, Line
+from idlegap.core.protocol.events import Bandwidth, EngineReady, EngineStage, GpuSample, Token, TokenBatch
+from idlegap.core.recording.format import MAX_NS, Line
 
 MAY_BE_NEGATIVE = frozenset({"temperature_c"})
 """Every other figure counts something or measures a time, a share or a rate."""

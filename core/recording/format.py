@@ -1,6 +1,6 @@
 """What the lines of a recording are: one header, then events, then one end marker.
 
-Each line is one JSON object with a ``type``. Events are those of `core.events`; the other
+Each line is one JSON object with a ``type``. Events are those of `core.protocol.events`; the other
 types are here. See docs/recording.md for the rules of versions.
 """
 
@@ -9,8 +9,8 @@ from typing import Literal
 
 import msgspec
 
-from core.events import SCHEMA_VERSION, AnyEvent
-from core.settings import LEAST_BYTES_PER_S, MOST_BYTES_PER_S
+from idlegap.core.protocol.events import SCHEMA_VERSION, AnyEvent
+from idlegap.core.protocol.settings import LEAST_BYTES_PER_S, MOST_BYTES_PER_S
 
 MAX_LINE_BYTES = 4 << 20
 """A thousand times the longest line of real recordings (a profile window of 4 KB)."""
@@ -36,7 +36,7 @@ class Header(msgspec.Struct, frozen=True, tag="recording", tag_field="type", for
     """The first line: how to read the rest, and what the session knew beside its events.
 
     Attributes:
-        schema: version of the format, `core.events.SCHEMA_VERSION` of the writer.
+        schema: version of the format, `core.protocol.events.SCHEMA_VERSION` of the writer.
         idlegap: version of the program that wrote it.
         created: wall-clock time of the start, ISO 8601 in UTC.
         host: name of the machine.

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from core.recording.format import MAX_LINE_BYTES, RecordingError
+from idlegap.core.recording.format import MAX_LINE_BYTES, RecordingError
 
 CHUNK_BYTES = 64 << 10
 MAX_EXPANSION = 200

@@ -8,10 +8,9 @@ from typing import Literal, Self
 
 import msgspec
 
-from core.events import AnyEvent
-from core.files import open_input
-from core.recording.checks import implausible
-from core.recording.format import (
+from idlegap.core.protocol.events import AnyEvent
+from idlegap.core.recording.checks import implausible
+from idlegap.core.recording.format import (
     DECODE_ERRORS,
     LATE_NS,
     End,
@@ -21,7 +20,8 @@ from core.recording.format import (
     RecordingError,
     decode_header,
 )
-from core.recording.lines import Lines
+from idlegap.core.recording.lines import Lines
+from idlegap.core.system.files import open_input
 
 
 @dataclass(frozen=True, slots=True)

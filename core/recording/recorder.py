@@ -6,10 +6,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from core.events import SCHEMA_VERSION, AnyEvent
-from core.recording.format import Header, RecordingError, own_version
-from core.recording.standing import Standing
-from core.recording.writer import DEFAULT_MAX_BYTES, Writer, WriterStatus
+from idlegap.core.protocol.events import SCHEMA_VERSION, AnyEvent
+from idlegap.core.recording.format import Header, RecordingError, own_version
+from idlegap.core.recording.preamble import Standing
+from idlegap.core.recording.writer import DEFAULT_MAX_BYTES, Writer, WriterStatus
 
 
 def default_name(now: datetime) -> str:

@@ -8,9 +8,17 @@ from pathlib import Path
 
 import msgspec
 
-from core.events import AnyEvent
-from core.recording.format import LATE_NS, MAX_LINE_BYTES, End, EndReason, Header, Late, RecordingError
-from core.recording.sink import Sink
+from idlegap.core.protocol.events import AnyEvent
+from idlegap.core.recording.format import (
+    LATE_NS,
+    MAX_LINE_BYTES,
+    End,
+    EndReason,
+    Header,
+    Late,
+    RecordingError,
+)
+from idlegap.core.recording.limited_file import Sink
 
 DEFAULT_MAX_BYTES = 1_000_000_000
 FLUSH_S = 0.5

@@ -6,7 +6,7 @@ The page needs no network and no script; its charts are drawn with matplotlib (t
 
 from pathlib import Path
 
-from core.report.gather import gather
+from idlegap.core.report.gather import gather
 
 __all__ = ["ReportError", "report_page"]
 
@@ -23,7 +23,7 @@ def report_page(recording: Path) -> bytes:
         ReportError: the extra is not installed.
     """
     try:
-        from core.report.page import render
+        from idlegap.core.report.page import render
     except ImportError as error:
         raise ReportError(f"a report needs {error.name}: pip install 'idlegap[report]'") from error
     return render(gather(recording)).encode()

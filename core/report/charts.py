@@ -15,10 +15,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from core.analysis.stats import median, quantile
-from core.analysis.words import ms
-from core.modes import MODE_NAMES, ModeName
-from core.report.setup import ModeFacts, Setup
+from idlegap.core.measure.statistics import median, quantile
+from idlegap.core.protocol.modes import MODE_NAMES, ModeName
+from idlegap.core.report.setup import ModeFacts, Setup
+from idlegap.core.text.units import ms
 
 STYLE: dict[Any, Any] = {
     "svg.hashsalt": "idlegap",  # the same recording gives the same bytes

@@ -3,10 +3,8 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from core.analysis.attribution import slow_tokens
-from core.analysis.ceiling import ceiling
-from core.analysis.slow import SlowToken
-from core.events import (
+from idlegap.core.measure.roofline import Ceiling, ceiling
+from idlegap.core.protocol.events import (
     AnyEvent,
     Bandwidth,
     EngineFailed,
@@ -22,10 +20,11 @@ from core.events import (
     TokenBatch,
     Verified,
 )
-from core.modes import ModeName
-from core.recording import Ending, Header, RecordingReader
-from core.report.setup import Dose, ModeFacts, Setup, doses, mode_facts
-from core.snapshot import Ceiling
+from idlegap.core.protocol.modes import ModeName
+from idlegap.core.recording import Ending, Header, RecordingReader
+from idlegap.core.report.setup import Dose, ModeFacts, Setup, doses, mode_facts
+from idlegap.core.report.slow_tokens import slow_tokens
+from idlegap.core.slow_tokens.explain import SlowToken
 
 SETTLE_NS = 2_000_000_000
 """NVML's windows reach back a second or more: samples this soon after a switch of modes may

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Sequence
 
-from core.analysis.host_speed import changed_speed, changed_within, kernel_ns, told_by_cpu_time
-from core.analysis.visits import Visit
-from core.analysis.words import ms, us
-from core.modes import EAGER, MODE_NAMES
-from core.report.setup import Setup
+from idlegap.core.protocol.modes import EAGER, MODE_NAMES
+from idlegap.core.report.setup import Setup
+from idlegap.core.session.host_changes import changed_speed, changed_within, kernel_ns, told_by_cpu_time
+from idlegap.core.session.visits import Visit
+from idlegap.core.text.units import ms, us
 
 MOST_VISITS = 8
 """Visits of one mode that are listed; the others are counted."""

@@ -4,10 +4,10 @@ from base64 import b64encode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from core.modes import MODES
-from core.report import charts, tables
-from core.report.gather import Facts
-from core.report.verdict import verdict
+from idlegap.core.protocol.modes import MODES
+from idlegap.core.report import charts, tables
+from idlegap.core.report.gather import Facts
+from idlegap.core.report.verdict import verdict
 
 
 def render(facts: Facts) -> str:
@@ -15,7 +15,7 @@ def render(facts: Facts) -> str:
     within the page, so that nothing in them can act."""
     # Tags of the template must not leave blank lines behind.
     environment = Environment(
-        loader=PackageLoader("core.report"),
+        loader=PackageLoader("idlegap.core.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 
 from msgspec import structs
 
-from core.analysis.gap import split_token
-from core.analysis.stats import median, quantile
-from core.analysis.visits import VisitLog
-from core.events import EngineReady, GpuSample, ProfileWindow, TokenBatch, Verified
-from core.modes import MODE_NAMES, ModeName
-from core.snapshot import Split
+from idlegap.core.measure.device_time import Split, split_token
+from idlegap.core.measure.statistics import median, quantile
+from idlegap.core.protocol.events import EngineReady, GpuSample, ProfileWindow, TokenBatch, Verified
+from idlegap.core.protocol.modes import MODE_NAMES, ModeName
+from idlegap.core.session.visits import VisitLog
 
 
 @dataclass(slots=True)

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Sequence
 from statistics import fmean
 
-from core.analysis.slow import SlowToken, total_shares
-from core.analysis.words import bandwidth, cpu_name, gigabytes, ms, percent, times
-from core.events import EngineReady, GpuInfo, GpuSample, HostInfo
-from core.modes import BASELINE
-from core.report.gather import Facts, elapsed_s
-from core.report.host_speed import speed_remarks
-from core.report.setup import ModeFacts
+from idlegap.core.protocol.events import EngineReady, GpuInfo, GpuSample, HostInfo
+from idlegap.core.protocol.modes import BASELINE
+from idlegap.core.report.gather import Facts, elapsed_s
+from idlegap.core.report.host_speed import speed_remarks
+from idlegap.core.report.setup import ModeFacts
+from idlegap.core.slow_tokens.explain import SlowToken, total_shares
+from idlegap.core.text.units import bandwidth, cpu_name, gigabytes, ms, percent, times
 
 Rows = list[tuple[str, ...]]
 NOT_AVAILABLE = "n/a"

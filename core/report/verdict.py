@@ -6,10 +6,10 @@ did, and differences of a few percent are not called faster.
 
 from collections.abc import Iterator
 
-from core.analysis.words import bandwidth, ms, percent, rate, times
-from core.modes import BASELINE, REPLAYED
-from core.report.gather import Facts
-from core.report.setup import ModeFacts
+from idlegap.core.protocol.modes import BASELINE, REPLAYED
+from idlegap.core.report.gather import Facts
+from idlegap.core.report.setup import ModeFacts
+from idlegap.core.text.units import bandwidth, ms, percent, rate, times
 
 NOTABLE = 1.05
 """Medians of one mode differ by a few percent from round to round."""

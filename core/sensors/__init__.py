@@ -1,0 +1,1 @@
+"""The machine, read without torch: processor, control group, threads, NVML."""

@@ -8,10 +8,10 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.events import CgroupSample
-from core.sensors.errors import ReadingError
-from core.sensors.mounts import CgroupDir, Mount, find_cpu_cgroup, find_unified_cgroup
-from core.sensors.pacing import SECOND, Every
+from idlegap.core.protocol.events import CgroupSample
+from idlegap.core.sensors.errors import ReadingError
+from idlegap.core.sensors.mounts import CgroupDir, Mount, find_cpu_cgroup, find_unified_cgroup
+from idlegap.core.sensors.pacing import SECOND, Every
 
 QUOTA_EVERY_NS = 10 * SECOND
 """Quotas seldom change (a pod resized in place), so they are not read with every sample."""

@@ -12,9 +12,9 @@ from typing import NamedTuple, Protocol
 
 import psutil
 
-from core.events import CpuSample
-from core.sensors.errors import ReadingError
-from core.sensors.virtual import read_line
+from idlegap.core.protocol.events import CpuSample
+from idlegap.core.sensors.errors import ReadingError
+from idlegap.core.sensors.virtual import read_line
 
 CPU_FIELDS = tuple(name for name in CpuSample.__struct_fields__ if name not in {"t_ns", "missing"})
 

@@ -7,10 +7,10 @@ No privilege is needed, and no lock is taken that a profiler would want.
 import math
 from typing import Any
 
-from core.sensors.errors import ReadingError
-from core.sensors.gpu_device import GpuDevice
-from core.sensors.nvml import NvmlCalls
-from core.sensors.pacing import MS
+from idlegap.core.sensors.errors import ReadingError
+from idlegap.core.sensors.gpu_device import GpuDevice
+from idlegap.core.sensors.nvml import NvmlCalls
+from idlegap.core.sensors.pacing import MS
 
 METRICS = (("gpm_graphics_pct", 1), ("gpm_sm_pct", 2), ("gpm_dram_pct", 10))
 """Event field and ``NVML_GPM_METRIC_...`` id."""

@@ -9,12 +9,12 @@ from contextlib import suppress
 
 from msgspec import structs
 
-from core.events import GpuInfo, GpuSample
-from core.sensors.errors import ReadingError
-from core.sensors.gpu_device import GpuDevice, describe, find_device
-from core.sensors.gpu_readings import GPU_FIELDS, GpuReadings
-from core.sensors.nvml import Nvml, NvmlCalls, Retry
-from core.sensors.pacing import SECOND
+from idlegap.core.protocol.events import GpuInfo, GpuSample
+from idlegap.core.sensors.errors import ReadingError
+from idlegap.core.sensors.gpu_device import GpuDevice, describe, find_device
+from idlegap.core.sensors.gpu_readings import GPU_FIELDS, GpuReadings
+from idlegap.core.sensors.nvml import Nvml, NvmlCalls, Retry
+from idlegap.core.sensors.pacing import SECOND
 
 HUNG_NS = 2 * SECOND
 """A call to NVML that has not returned for so long makes all its readings stale."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from core.events import GpuInfo
-from core.sensors.errors import ReadingError
-from core.sensors.nvml import INVALID_ARGUMENT, NOT_FOUND, Nvml, NvmlCalls, NvmlError
+from idlegap.core.protocol.events import GpuInfo
+from idlegap.core.sensors.errors import ReadingError
+from idlegap.core.sensors.nvml import INVALID_ARGUMENT, NOT_FOUND, Nvml, NvmlCalls, NvmlError
 
 T = TypeVar("T")
 

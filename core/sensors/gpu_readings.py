@@ -7,13 +7,13 @@ than it changes, and neither processes nor fans are asked for at all.
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from core.events import GpuSample
-from core.sensors.errors import ReadingError
-from core.sensors.gpm import METRICS, Gpm
-from core.sensors.gpu_device import GpuDevice
-from core.sensors.nvml import NOT_SUPPORTED, Nvml, NvmlCalls, NvmlError, Retry
-from core.sensors.pacing import MS, SECOND, Every
-from core.sensors.util_samples import UtilSamples
+from idlegap.core.protocol.events import GpuSample
+from idlegap.core.sensors.errors import ReadingError
+from idlegap.core.sensors.gpm import METRICS, Gpm
+from idlegap.core.sensors.gpu_device import GpuDevice
+from idlegap.core.sensors.nvml import NOT_SUPPORTED, Nvml, NvmlCalls, NvmlError, Retry
+from idlegap.core.sensors.pacing import MS, SECOND, Every
+from idlegap.core.sensors.util_samples import UtilSamples
 
 T = TypeVar("T")
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from core.events import HostInfo
-from core.sensors.mounts import Mount
-from core.sensors.virtual import container, is_gvisor, read_line, virtualization
+from idlegap.core.protocol.events import HostInfo
+from idlegap.core.sensors.mounts import Mount
+from idlegap.core.sensors.virtual import container, is_gvisor, read_line, virtualization
 
 _MODEL_KEYS = ("model name", "Model", "cpu model", "Processor")
 """x86 and most others; Raspberry Pi and POWER boards; MIPS; old ARM."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from core.sensors.errors import ReadingError
+from idlegap.core.sensors.errors import ReadingError
 
 UNIFIED = ""
 """The controller name under which `parse_membership` lists the v2 hierarchy."""

@@ -8,8 +8,8 @@ Error numbers are those of nvml.h (``nvmlReturn_t``), which are part of the ABI.
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
-from core.sensors.errors import ReadingError
-from core.sensors.pacing import SECOND
+from idlegap.core.sensors.errors import ReadingError
+from idlegap.core.sensors.pacing import SECOND
 
 T = TypeVar("T")
 

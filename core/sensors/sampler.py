@@ -12,14 +12,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from core.events import CpuSample, GpuSample, HostInfo, SensorEvent
-from core.sensors.cgroup import CgroupReader
-from core.sensors.cpu import CPU_FIELDS, CpuCounters, CpuReader, PsutilCounters
-from core.sensors.gpu import GpuReader, load_nvml, no_gpu
-from core.sensors.host import read_host
-from core.sensors.mounts import read_mounts
-from core.sensors.nvml import Nvml
-from core.sensors.pacing import MS, SECOND, Every
+from idlegap.core.protocol.events import CpuSample, GpuSample, HostInfo, SensorEvent
+from idlegap.core.sensors.cgroup import CgroupReader
+from idlegap.core.sensors.cpu import CPU_FIELDS, CpuCounters, CpuReader, PsutilCounters
+from idlegap.core.sensors.gpu import GpuReader, load_nvml, no_gpu
+from idlegap.core.sensors.host import read_host
+from idlegap.core.sensors.mounts import read_mounts
+from idlegap.core.sensors.nvml import Nvml
+from idlegap.core.sensors.pacing import MS, SECOND, Every
 
 PERIOD_NS = 250 * MS
 STALE_EVERY_NS = 1 * SECOND

@@ -7,8 +7,8 @@ On MIG parents and some drivers the values are on another scale; above 100 they 
 
 from typing import Any
 
-from core.sensors.errors import ReadingError
-from core.sensors.nvml import NOT_FOUND, Nvml
+from idlegap.core.sensors.errors import ReadingError
+from idlegap.core.sensors.nvml import NOT_FOUND, Nvml
 
 
 class UtilSamples:

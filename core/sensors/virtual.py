@@ -7,7 +7,7 @@ None, which means "nothing found", not "bare metal for certain".
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.sensors.mounts import Mount
+from idlegap.core.sensors.mounts import Mount
 
 _HYPERVISORS = (
     ("amazon ec2", "Amazon EC2"),

@@ -7,21 +7,21 @@ import time
 import pytest
 import torch
 
-from core.engine.bandwidth import measure_bandwidth
-from core.engine.cache import positions, rewind
-from core.engine.detaching import detaching_works
-from core.engine.device import choose_device
-from core.engine.lineup import Lineup
-from core.engine.model import load_model
-from core.engine.modes import forget_compiled
-from core.engine.modes.graph import Graph, StepGraph
-from core.engine.outbox import Outbox
-from core.engine.profile import Profiler
-from core.engine.verify import Verifier
-from core.engine.worker import EngineThread
-from core.engine.writer import WARM_UP_TOKENS
-from core.events import TokenBatch
-from core.settings import SYNTHETIC_DEFAULT, SYNTHETIC_TINY, Settings
+from idlegap.core.engine.available_modes import Lineup
+from idlegap.core.engine.bandwidth import measure_bandwidth
+from idlegap.core.engine.cache import positions, rewind
+from idlegap.core.engine.device import choose_device
+from idlegap.core.engine.model import load_model
+from idlegap.core.engine.modes import forget_compiled
+from idlegap.core.engine.modes.graph import Graph, StepGraph
+from idlegap.core.engine.outbox import Outbox
+from idlegap.core.engine.profile import Profiler
+from idlegap.core.engine.profiler_detach import detaching_works
+from idlegap.core.engine.token_writer import WARM_UP_TOKENS
+from idlegap.core.engine.verify import Verifier
+from idlegap.core.engine.worker import EngineThread
+from idlegap.core.protocol.events import TokenBatch
+from idlegap.core.protocol.settings import SYNTHETIC_DEFAULT, SYNTHETIC_TINY, Settings
 from tests.core.engine.conftest import Script
 
 pytestmark = [

@@ -167,7 +167,7 @@ def test_plain_terminals_are_ordinary(run: Run, environment: dict[str, str], dra
 
 
 def test_a_dumb_terminal_is_refused(report: Path) -> None:
-    program = PtyProgram([sys.executable, "-m", "tui"], environment={"TERM": "dumb"})
+    program = PtyProgram([sys.executable, "-m", "idlegap"], environment={"TERM": "dumb"})
     assert program.wait() == 2
     assert "TERM=dumb" in program.stderr
     assert program.stderr.count("\n") <= 1

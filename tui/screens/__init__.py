@@ -1,0 +1,1 @@
+"""What fills the terminal: the live screen and the pages that keys open."""

@@ -6,8 +6,8 @@ from textual.geometry import Region
 from textual.screen import Screen
 from textual.widget import Widget
 
-from core.snapshot import Snapshot
-from tui.tight_compositor import TightCompositor
+from idlegap.core.session.snapshot import Snapshot
+from idlegap.tui.terminal.tight_compositor import TightCompositor
 
 
 class SnapshotScreen(Screen[None]):

@@ -1,15 +1,15 @@
 """The detail page: the current mode's kernels, split and ceilings, and every meter's definition."""
 
-from core.settings import Wait
-from core.snapshot import ModeView, Snapshot
-from tui import units
-from tui.line import Line
-from tui.palette import DIM, STRONG, TEXT, WARN, WORK
-from tui.widgets.gpu_panel import busy_words, gpu_absence
-from tui.widgets.mode_bars import CHANGED, FIRST_ROUND
-from tui.widgets.rows import VALUE_AT, labelled, title, wrapped
-from tui.widgets.work_panel import ceiling_rows, kernel_rows
-from tui.words import current
+from idlegap.core.protocol.settings import Wait
+from idlegap.core.session.snapshot import ModeView, Snapshot
+from idlegap.tui.widgets import units
+from idlegap.tui.widgets.gpu_panel import busy_words, gpu_absence
+from idlegap.tui.widgets.line import Line
+from idlegap.tui.widgets.mode_bars import CHANGED, FIRST_ROUND
+from idlegap.tui.widgets.palette import DIM, STRONG, TEXT, WARN, WORK
+from idlegap.tui.widgets.phrases import current
+from idlegap.tui.widgets.rows import VALUE_AT, labelled, title, wrapped
+from idlegap.tui.widgets.work_panel import ceiling_rows, kernel_rows
 
 _WAITS: dict[Wait, str] = {
     "spin": "spins while it waits for a token",

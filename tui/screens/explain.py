@@ -1,14 +1,14 @@
 """The explanation page: each number on the screen, what it is, and its value now."""
 
-from core.snapshot import ModeView, Snapshot, Split
-from tui import units
-from tui.line import Line
-from tui.palette import DIM, STRONG, TEXT
-from tui.widgets import readings
-from tui.widgets.gpu_panel import busy_words, clock_words, gpu_absence
-from tui.widgets.rows import wrapped
-from tui.widgets.work_panel import ceiling_rows
-from tui.words import NOTHING_DECODES, current, true_busy
+from idlegap.core.measure.device_time import Split
+from idlegap.core.session.snapshot import ModeView, Snapshot
+from idlegap.tui.widgets import readings, units
+from idlegap.tui.widgets.gpu_panel import busy_words, clock_words, gpu_absence
+from idlegap.tui.widgets.line import Line
+from idlegap.tui.widgets.palette import DIM, STRONG, TEXT
+from idlegap.tui.widgets.phrases import NOTHING_DECODES, current, true_busy
+from idlegap.tui.widgets.rows import wrapped
+from idlegap.tui.widgets.work_panel import ceiling_rows
 
 Entry = tuple[str, str, str]
 """What a number is called, its value now, and what it means."""

@@ -2,15 +2,15 @@
 
 from rich.style import Style
 
-from core.modes import BASELINE, MODES, REPLAYED
-from core.snapshot import Snapshot
-from tui.causes import MARKS, UNKNOWN_MARK
-from tui.line import Line
-from tui.palette import DIM, KEY, STRONG, TEXT
-from tui.units import na
-from tui.widgets.mode_bars import PLAIN_PARTS, SPLIT_PARTS
-from tui.widgets.rows import wrapped
-from tui.widgets.strip_cells import CUT
+from idlegap.core.protocol.modes import BASELINE, MODES, REPLAYED
+from idlegap.core.session.snapshot import Snapshot
+from idlegap.tui.widgets.cause_marks import MARKS, UNKNOWN_MARK
+from idlegap.tui.widgets.line import Line
+from idlegap.tui.widgets.mode_bars import PLAIN_PARTS, SPLIT_PARTS
+from idlegap.tui.widgets.palette import DIM, KEY, STRONG, TEXT
+from idlegap.tui.widgets.rows import wrapped
+from idlegap.tui.widgets.strip.cells import CUT
+from idlegap.tui.widgets.units import na
 
 _PAGES = (
     ("w", "why tokens were slow: causes, evidence, advice"),

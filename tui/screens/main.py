@@ -4,27 +4,27 @@ from textual.app import ComposeResult
 from textual.containers import Container
 from textual.widget import Widget
 
-from core.snapshot import Snapshot
-from tui.glyphs import GlyphLevel
-from tui.layout import Need, Plan, plan
-from tui.palette import BACKGROUND
-from tui.screens.base import SnapshotScreen
-from tui.widgets.compact import Compact
-from tui.widgets.failure import Failure
-from tui.widgets.gpu_panel import GpuPanel
-from tui.widgets.header import Header
-from tui.widgets.host_panel import HostPanel
-from tui.widgets.key_bar import KeyBar
-from tui.widgets.latency_strip import LatencyStrip
-from tui.widgets.loading import Loading
-from tui.widgets.mode_bars import ModeBars
-from tui.widgets.panel import Panel
-from tui.widgets.playback_bar import PlaybackBar
-from tui.widgets.rate import RatePanel
-from tui.widgets.sentence import Sentence
-from tui.widgets.text_view import TextView
-from tui.widgets.work_panel import WorkPanel
-from tui.words import is_loading
+from idlegap.core.session.snapshot import Snapshot
+from idlegap.tui.screens.base import SnapshotScreen
+from idlegap.tui.screens.layout import Need, Plan, plan
+from idlegap.tui.terminal.glyphs import GlyphLevel
+from idlegap.tui.widgets.compact import Compact
+from idlegap.tui.widgets.failure import Failure
+from idlegap.tui.widgets.gpu_panel import GpuPanel
+from idlegap.tui.widgets.header import Header
+from idlegap.tui.widgets.host_panel import HostPanel
+from idlegap.tui.widgets.key_bar import KeyBar
+from idlegap.tui.widgets.loading import Loading
+from idlegap.tui.widgets.mode_bars import ModeBars
+from idlegap.tui.widgets.palette import BACKGROUND
+from idlegap.tui.widgets.panel import Panel
+from idlegap.tui.widgets.phrases import is_loading
+from idlegap.tui.widgets.playback_bar import PlaybackBar
+from idlegap.tui.widgets.rate import RatePanel
+from idlegap.tui.widgets.sentence import Sentence
+from idlegap.tui.widgets.strip.widget import LatencyStrip
+from idlegap.tui.widgets.text_view import TextView
+from idlegap.tui.widgets.work_panel import WorkPanel
 
 
 class _PanelBox(Container):
@@ -34,7 +34,7 @@ class _PanelBox(Container):
 
 
 class MainScreen(SnapshotScreen):
-    """Lays the panels out by `tui.layout.plan` and hands each one the snapshot."""
+    """Lays the panels out by `tui.screens.layout.plan` and hands each one the snapshot."""
 
     DEFAULT_CSS = f"""
     MainScreen {{ background: {BACKGROUND}; overflow: hidden; }}

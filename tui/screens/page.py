@@ -5,13 +5,13 @@ from collections.abc import Callable
 from textual.app import ComposeResult
 from textual.binding import Binding
 
-from core.snapshot import Snapshot
-from tui.glyphs import GlyphLevel
-from tui.line import Line
-from tui.palette import BACKGROUND, DIM, KEY, RULE, STRONG, WARN
-from tui.screens.base import SnapshotScreen
-from tui.units import shorten
-from tui.widgets.panel import Panel
+from idlegap.core.session.snapshot import Snapshot
+from idlegap.tui.screens.base import SnapshotScreen
+from idlegap.tui.terminal.glyphs import GlyphLevel
+from idlegap.tui.widgets.line import Line
+from idlegap.tui.widgets.palette import BACKGROUND, DIM, KEY, RULE, STRONG, WARN
+from idlegap.tui.widgets.panel import Panel
+from idlegap.tui.widgets.units import shorten
 
 PageText = Callable[[Snapshot, int], list[Line]]
 """The rows of a page for a snapshot and a width."""

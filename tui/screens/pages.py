@@ -1,10 +1,10 @@
 """The pages that keys open, by name. Loaded with the first page that is opened."""
 
-from tui.screens.detail import detail_text
-from tui.screens.explain import explain_text
-from tui.screens.help import help_text
-from tui.screens.page import PageText
-from tui.screens.why import why_text
+from idlegap.tui.screens.detail import detail_text
+from idlegap.tui.screens.explain import explain_text
+from idlegap.tui.screens.help import help_text
+from idlegap.tui.screens.page import PageText
+from idlegap.tui.screens.why import why_text
 
 PAGES: dict[str, PageText] = {
     "detail": detail_text,

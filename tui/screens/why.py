@@ -1,14 +1,15 @@
 """The page on slow tokens: which they were, what took the time, and what would help."""
 
-from core.analysis.typical import LEAST_TOKENS, SLOW_MADS, SLOW_SHARE
-from core.snapshot import CauseTotal, SlowView, Snapshot
-from tui import units
-from tui.causes import MARKS, MEANINGS, mark
-from tui.line import Line
-from tui.palette import BAD, DIM, GOOD, HOST, SENTENCE, STRONG, TEXT, WARN
-from tui.widgets.readings import cpu_work, own_neighbours
-from tui.widgets.rows import title, wrapped
-from tui.words import NOTHING_DECODES, current
+from idlegap.core.measure.typical_token import LEAST_TOKENS, SLOW_MADS, SLOW_SHARE
+from idlegap.core.session.snapshot import Snapshot
+from idlegap.core.slow_tokens.causes import CauseTotal, SlowView
+from idlegap.tui.widgets import units
+from idlegap.tui.widgets.cause_marks import MARKS, MEANINGS, mark
+from idlegap.tui.widgets.line import Line
+from idlegap.tui.widgets.palette import BAD, DIM, GOOD, HOST, SENTENCE, STRONG, TEXT, WARN
+from idlegap.tui.widgets.phrases import NOTHING_DECODES, current
+from idlegap.tui.widgets.readings import cpu_work, own_neighbours
+from idlegap.tui.widgets.rows import title, wrapped
 
 _SHARE_AT = 17
 _BAR_CELLS = 16

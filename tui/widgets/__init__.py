@@ -1,0 +1,1 @@
+"""The panels of the live screen, each painted from a snapshot alone."""

@@ -1,14 +1,14 @@
 """The whole monitor in a few rows, for terminals too small for anything else."""
 
-from core.snapshot import Snapshot
-from tui.line import Line
-from tui.palette import BAD, DIM, KEY, SENTENCE, STRONG, TEXT, WARN
-from tui.units import clock, elapsed, ms, rate, share
-from tui.widgets.loading import stage_words
-from tui.widgets.panel import Panel
-from tui.widgets.playback_bar import playback_words
-from tui.widgets.rows import wrapped
-from tui.words import is_loading, mode_words, true_busy
+from idlegap.core.session.snapshot import Snapshot
+from idlegap.tui.widgets.line import Line
+from idlegap.tui.widgets.loading import stage_words
+from idlegap.tui.widgets.palette import BAD, DIM, KEY, SENTENCE, STRONG, TEXT, WARN
+from idlegap.tui.widgets.panel import Panel
+from idlegap.tui.widgets.phrases import is_loading, mode_words, true_busy
+from idlegap.tui.widgets.playback_bar import playback_words
+from idlegap.tui.widgets.rows import wrapped
+from idlegap.tui.widgets.units import clock, elapsed, ms, rate, share
 
 
 class Compact(Panel):

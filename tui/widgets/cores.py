@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from rich.style import Style
 
-from tui.glyphs import GlyphLevel
-from tui.line import Line
-from tui.palette import HOST, TEXT, WARN
+from idlegap.tui.terminal.glyphs import GlyphLevel
+from idlegap.tui.widgets.line import Line
+from idlegap.tui.widgets.palette import HOST, TEXT, WARN
 
 _RAMPS = {
     GlyphLevel.BRAILLE: "▁▂▃▄▅▆▇█",

@@ -1,11 +1,11 @@
 """The engine has ended: why, what its log said last, and how to go on."""
 
-from core.snapshot import Snapshot
-from tui.line import Line
-from tui.palette import BAD, DIM, KEY, TEXT
-from tui.units import shorten
-from tui.widgets.panel import Panel
-from tui.widgets.rows import title, wrapped
+from idlegap.core.session.snapshot import Snapshot
+from idlegap.tui.widgets.line import Line
+from idlegap.tui.widgets.palette import BAD, DIM, KEY, TEXT
+from idlegap.tui.widgets.panel import Panel
+from idlegap.tui.widgets.rows import title, wrapped
+from idlegap.tui.widgets.units import shorten
 
 
 class Failure(Panel):

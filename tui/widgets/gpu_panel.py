@@ -1,16 +1,16 @@
 """The GPU: the number that everyone looks at, beside the true one."""
 
-from core.events import GpuSample
-from core.sensors.reasons import event_reason_names
-from core.snapshot import Snapshot
-from tui import units
-from tui.glyphs import GlyphLevel
-from tui.line import Line
-from tui.palette import BAD, DIM, STRONG, TEXT, WARN, WORK
-from tui.widgets.panel import Panel
-from tui.widgets.readings import staleness
-from tui.widgets.rows import LABEL_AT, labelled, title, wrapped
-from tui.words import absence, gpu_words, true_busy, true_busy_reason
+from idlegap.core.protocol.events import GpuSample
+from idlegap.core.sensors.reasons import event_reason_names
+from idlegap.core.session.snapshot import Snapshot
+from idlegap.tui.terminal.glyphs import GlyphLevel
+from idlegap.tui.widgets import units
+from idlegap.tui.widgets.line import Line
+from idlegap.tui.widgets.palette import BAD, DIM, STRONG, TEXT, WARN, WORK
+from idlegap.tui.widgets.panel import Panel
+from idlegap.tui.widgets.phrases import absence, gpu_words, true_busy, true_busy_reason
+from idlegap.tui.widgets.readings import staleness
+from idlegap.tui.widgets.rows import LABEL_AT, labelled, title, wrapped
 
 _SHORT_REASON = 26
 _GAUGE_AT = 19

@@ -2,14 +2,14 @@
 
 from rich.style import Style
 
-from core.snapshot import Snapshot
-from tui.line import Line
-from tui.palette import BAD, BADGE, DIM, GOOD, RULE, STRONG, TEXT, WARN
-from tui.units import elapsed, shorten, size
-from tui.widgets.panel import Panel
-from tui.widgets.playback_bar import playback_words
-from tui.widgets.readings import own_cost
-from tui.words import cpu_words, gpu_words, model_words
+from idlegap.core.session.snapshot import Snapshot
+from idlegap.tui.widgets.line import Line
+from idlegap.tui.widgets.palette import BAD, BADGE, DIM, GOOD, RULE, STRONG, TEXT, WARN
+from idlegap.tui.widgets.panel import Panel
+from idlegap.tui.widgets.phrases import cpu_words, gpu_words, model_words
+from idlegap.tui.widgets.playback_bar import playback_words
+from idlegap.tui.widgets.readings import own_cost
+from idlegap.tui.widgets.units import elapsed, shorten, size
 
 _MODEL = 1
 """The part that is shortened rather than left out: it says whether the weights are real."""

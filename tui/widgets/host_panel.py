@@ -1,14 +1,14 @@
 """The host: is the decode thread's core its own, and who else wants it?"""
 
-from core.snapshot import Snapshot
-from tui.glyphs import GlyphLevel
-from tui.line import Line
-from tui.palette import BAD, DIM, HOST, STRONG
-from tui.widgets import readings
-from tui.widgets.cores import core_line, cores_per_bar, marker_column
-from tui.widgets.panel import Panel
-from tui.widgets.rows import LABEL_AT, joined, labelled, title
-from tui.words import cpu_words
+from idlegap.core.session.snapshot import Snapshot
+from idlegap.tui.terminal.glyphs import GlyphLevel
+from idlegap.tui.widgets import readings
+from idlegap.tui.widgets.cores import core_line, cores_per_bar, marker_column
+from idlegap.tui.widgets.line import Line
+from idlegap.tui.widgets.palette import BAD, DIM, HOST, STRONG
+from idlegap.tui.widgets.panel import Panel
+from idlegap.tui.widgets.phrases import cpu_words
+from idlegap.tui.widgets.rows import LABEL_AT, joined, labelled, title
 
 SHORT_CORES = 32
 

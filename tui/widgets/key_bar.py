@@ -1,12 +1,12 @@
 """The last row: what the keys do now."""
 
-from core.modes import REPLAYED
-from core.snapshot import Playback, Snapshot
-from tui.glyphs import GlyphLevel
-from tui.line import Line
-from tui.palette import DIM, KEY
-from tui.widgets.panel import Panel
-from tui.words import is_loading
+from idlegap.core.protocol.modes import REPLAYED
+from idlegap.core.session.snapshot import Playback, Snapshot
+from idlegap.tui.terminal.glyphs import GlyphLevel
+from idlegap.tui.widgets.line import Line
+from idlegap.tui.widgets.palette import DIM, KEY
+from idlegap.tui.widgets.panel import Panel
+from idlegap.tui.widgets.phrases import is_loading
 
 _APART = "  "
 

@@ -1,13 +1,13 @@
 """What the engine is doing before the first token, and for how long."""
 
-from core.snapshot import Snapshot, StageView
-from tui import units
-from tui.glyphs import GlyphLevel
-from tui.line import Line
-from tui.palette import DIM, GOOD, KEY, STRONG, TEXT, WORK
-from tui.units import elapsed, shorten
-from tui.widgets.panel import Panel
-from tui.widgets.rows import wrapped
+from idlegap.core.session.snapshot import Snapshot, StageView
+from idlegap.tui.terminal.glyphs import GlyphLevel
+from idlegap.tui.widgets import units
+from idlegap.tui.widgets.line import Line
+from idlegap.tui.widgets.palette import DIM, GOOD, KEY, STRONG, TEXT, WORK
+from idlegap.tui.widgets.panel import Panel
+from idlegap.tui.widgets.rows import wrapped
+from idlegap.tui.widgets.units import elapsed, shorten
 
 _GAUGE_CELLS = 30
 _DETAIL_AT = 40

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 from rich.style import Style
 
-from core.modes import BASELINE, REPLAYED
-from core.snapshot import ModeView, Snapshot
-from tui import units
-from tui.glyphs import GlyphLevel
-from tui.line import Line
-from tui.palette import BAD, BOUND, DIM, GAP, HOST, KEY, STRONG, TEXT, WARN, WORK
-from tui.widgets.panel import Panel
+from idlegap.core.protocol.modes import BASELINE, REPLAYED
+from idlegap.core.session.snapshot import ModeView, Snapshot
+from idlegap.tui.terminal.glyphs import GlyphLevel
+from idlegap.tui.widgets import units
+from idlegap.tui.widgets.line import Line
+from idlegap.tui.widgets.palette import BAD, BOUND, DIM, GAP, HOST, KEY, STRONG, TEXT, WARN, WORK
+from idlegap.tui.widgets.panel import Panel
 
 _BAR_AT = 24
 _AFTER_SPLIT, _AFTER_PLAIN = 18, 22

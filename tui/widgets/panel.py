@@ -5,11 +5,11 @@ from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
 
-from core.snapshot import Snapshot
-from tui.glyphs import GlyphLevel
-from tui.line import Line, changed_spans
-from tui.palette import BACKGROUND, TEXT
-from tui.screens.base import SnapshotScreen
+from idlegap.core.session.snapshot import Snapshot
+from idlegap.tui.screens.base import SnapshotScreen
+from idlegap.tui.terminal.glyphs import GlyphLevel
+from idlegap.tui.widgets.line import Line, changed_spans
+from idlegap.tui.widgets.palette import BACKGROUND, TEXT
 
 _BACKGROUND = Color.parse(BACKGROUND)
 

@@ -4,15 +4,15 @@ from collections.abc import Callable
 
 from rich.style import Style
 
-from core.modes import BASELINE, mode_spec
-from core.snapshot import ModeView, Snapshot
-from tui import units
-from tui.glyphs import GlyphLevel
-from tui.line import Line
-from tui.palette import DIM, GOOD, KEY, STRONG, TEXT, WARN
-from tui.widgets.digits import ROWS, big
-from tui.widgets.panel import Panel
-from tui.words import current, mode_words
+from idlegap.core.protocol.modes import BASELINE, mode_spec
+from idlegap.core.session.snapshot import ModeView, Snapshot
+from idlegap.tui.terminal.glyphs import GlyphLevel
+from idlegap.tui.widgets import units
+from idlegap.tui.widgets.digits import ROWS, big
+from idlegap.tui.widgets.line import Line
+from idlegap.tui.widgets.palette import DIM, GOOD, KEY, STRONG, TEXT, WARN
+from idlegap.tui.widgets.panel import Panel
+from idlegap.tui.widgets.phrases import current, mode_words
 
 BIG_WIDTH = 64
 _SLOT = 16

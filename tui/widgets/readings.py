@@ -1,9 +1,9 @@
 """Sensor readings as short phrases, each with its value or the reason why there is none."""
 
-from core.events import CgroupSample, CpuSample, Event
-from core.snapshot import Snapshot
-from tui import units
-from tui.words import NOTHING_DECODES, stale_words
+from idlegap.core.protocol.events import CgroupSample, CpuSample, Event
+from idlegap.core.session.snapshot import Snapshot
+from idlegap.tui.widgets import units
+from idlegap.tui.widgets.phrases import NOTHING_DECODES, stale_words
 
 NO_SAMPLE = "no reading yet"
 NO_QUOTA = "no quota"

@@ -4,9 +4,9 @@ import textwrap
 
 from rich.style import Style
 
-from tui.line import Line
-from tui.palette import DIM, RULE, STRONG, TEXT
-from tui.units import shorten, without_reason
+from idlegap.tui.widgets.line import Line
+from idlegap.tui.widgets.palette import DIM, RULE, STRONG, TEXT
+from idlegap.tui.widgets.units import shorten, without_reason
 
 LABEL_AT = 7
 """Where the readings begin in the two-row panels."""

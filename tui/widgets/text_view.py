@@ -2,10 +2,10 @@
 
 import textwrap
 
-from core.snapshot import Snapshot
-from tui.line import Line
-from tui.palette import DIM, TEXT
-from tui.widgets.panel import Panel
+from idlegap.core.session.snapshot import Snapshot
+from idlegap.tui.widgets.line import Line
+from idlegap.tui.widgets.palette import DIM, TEXT
+from idlegap.tui.widgets.panel import Panel
 
 
 class TextView(Panel):

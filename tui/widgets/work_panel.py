@@ -1,12 +1,13 @@
 """The device's work: which kernels, how much memory traffic, how near the ceilings."""
 
-from core.snapshot import Ceiling, ModeView, Snapshot
-from tui import units
-from tui.line import Line
-from tui.palette import DIM, TEXT, WORK
-from tui.widgets.panel import Panel
-from tui.widgets.rows import labelled, title
-from tui.words import current
+from idlegap.core.measure.roofline import Ceiling
+from idlegap.core.session.snapshot import ModeView, Snapshot
+from idlegap.tui.widgets import units
+from idlegap.tui.widgets.line import Line
+from idlegap.tui.widgets.palette import DIM, TEXT, WORK
+from idlegap.tui.widgets.panel import Panel
+from idlegap.tui.widgets.phrases import current
+from idlegap.tui.widgets.rows import labelled, title
 
 
 class WorkPanel(Panel):

@@ -8,10 +8,10 @@ from typing import ClassVar
 import torch
 from transformers import Cache, PreTrainedModel
 
-from core.engine.attention import STOCK
-from core.engine.cache import dynamic_cache, forward, static_cache
-from core.engine.device import Device
-from core.modes import CacheKind, ModeName, mode_spec
+from idlegap.core.engine.attention import STOCK
+from idlegap.core.engine.cache import dynamic_cache, forward, static_cache
+from idlegap.core.engine.device import Device
+from idlegap.core.protocol.modes import CacheKind, ModeName, mode_spec
 
 
 @dataclass(slots=True)

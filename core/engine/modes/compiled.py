@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import torch
 
-from core.engine.cache import forward
-from core.engine.modes.base import Mode, Workload
-from core.engine.modes.fused import compile_obstacle, settle
-from core.engine.trees import adopt_cudagraph_trees
+from idlegap.core.engine.cache import forward
+from idlegap.core.engine.cudagraph_trees import adopt_cudagraph_trees
+from idlegap.core.engine.modes.base import Mode, Workload
+from idlegap.core.engine.modes.fused import compile_obstacle, settle
 
 
 class Compiled(Mode):

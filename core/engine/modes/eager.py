@@ -4,8 +4,8 @@ from typing import ClassVar
 
 import torch
 
-from core.engine.modes.base import Mode, decode_one_token
-from core.modes import ModeName
+from idlegap.core.engine.modes.base import Mode, decode_one_token
+from idlegap.core.protocol.modes import ModeName
 
 
 class Eager(Mode):

@@ -6,12 +6,12 @@ from typing import Any, ClassVar
 
 import torch
 
-from core.engine.attention import GROUPED, register
-from core.engine.cache import graph_obstacle, positions, rewind
-from core.engine.errors import ModeError, first_line
-from core.engine.modes.base import Mode, Workload, decode_one_token
-from core.engine.trees import adopt_cudagraph_trees
-from core.modes import ModeName
+from idlegap.core.engine.attention import GROUPED, register
+from idlegap.core.engine.cache import graph_obstacle, positions, rewind
+from idlegap.core.engine.cudagraph_trees import adopt_cudagraph_trees
+from idlegap.core.engine.errors import ModeError, first_line
+from idlegap.core.engine.modes.base import Mode, Workload, decode_one_token
+from idlegap.core.protocol.modes import ModeName
 
 COMPILE_CALLS = 3
 """The first call compiles; under reduce-overhead the second records and the third replays."""
@@ -20,7 +20,7 @@ COMPILE_CALLS = 3
 def tuned_options() -> dict[str, Any]:
     """What inductor is asked for beyond its defaults."""
     # Importing inductor takes a second, which starting in an eager mode should not pay.
-    from core.engine.fx import SplitBias
+    from idlegap.core.engine.fx_rewrite import SplitBias
 
     return {
         # Tunes each kernel by measurement, and lets inductor write single-row products itself.

@@ -2,8 +2,8 @@
 
 import torch
 
-from core.engine.modes.fused import Fused
-from core.engine.modes.graph import StepGraph
+from idlegap.core.engine.modes.fused import Fused
+from idlegap.core.engine.modes.graph import StepGraph
 
 
 class FusedGraph(Fused):

@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import torch
 
-from core.engine.cache import graph_obstacle, positions, rewind
-from core.engine.errors import ModeError, first_line
-from core.engine.modes.base import Mode, Workload, decode_one_token
+from idlegap.core.engine.cache import graph_obstacle, positions, rewind
+from idlegap.core.engine.errors import ModeError, first_line
+from idlegap.core.engine.modes.base import Mode, Workload, decode_one_token
 
 WARM_UP_STEPS = 3
 """cuBLAS handles, their workspaces and lazily loaded kernels are per thread and stream."""

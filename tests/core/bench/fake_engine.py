@@ -9,9 +9,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from core.bench.driver import Driver
-from core.commands import AnyCommand, ProbeDispatch, RestartRound, SetMode, Stop, TakeProfile, VerifyModes
-from core.events import (
+from idlegap.core.bench.driver import Driver
+from idlegap.core.protocol.commands import (
+    AnyCommand,
+    ProbeDispatch,
+    RestartRound,
+    SetMode,
+    Stop,
+    TakeProfile,
+    VerifyModes,
+)
+from idlegap.core.protocol.events import (
     AnyEvent,
     Bandwidth,
     DispatchProbe,
@@ -30,7 +38,7 @@ from core.events import (
     TokenBatch,
     Verified,
 )
-from core.modes import BASELINE, MODE_NAMES, ModeName
+from idlegap.core.protocol.modes import BASELINE, MODE_NAMES, ModeName
 from tests.ready import engine_ready
 
 MS = 1_000_000
@@ -71,7 +79,7 @@ H200: Mapping[ModeName, Cost] = {
 
 @dataclass
 class FakeEngine:
-    """A `core.sources.Source`.
+    """A `core.sources.source.Source`.
 
     Attributes:
         costs: by mode; a mode without one is refused.

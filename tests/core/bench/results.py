@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from core.bench.schema import Arm, BenchResult, Columns, Conditions, Environment, Run
-from core.events import Bandwidth, GpuInfo, HostInfo, ProfileWindow, Verified
-from core.modes import ModeName
+from idlegap.core.bench.schema import Arm, BenchResult, Columns, Conditions, Environment, Run
+from idlegap.core.protocol.events import Bandwidth, GpuInfo, HostInfo, ProfileWindow, Verified
+from idlegap.core.protocol.modes import ModeName
 from tests.core.bench.fake_engine import H200, READY
 
 MS = 1_000_000

@@ -4,10 +4,10 @@ from itertools import pairwise
 
 import pytest
 
-from core.bench.driver import PROFILE_TRIES, SNAPSHOT_NS, Driver, EngineEndedError
-from core.commands import TakeProfile
-from core.events import ModeEntered, ModeRefused, TokenBatch
-from core.snapshot import Snapshot
+from idlegap.core.bench.driver import PROFILE_TRIES, SNAPSHOT_NS, Driver, EngineEndedError
+from idlegap.core.protocol.commands import TakeProfile
+from idlegap.core.protocol.events import ModeEntered, ModeRefused, TokenBatch
+from idlegap.core.session.snapshot import Snapshot
 from tests.core.bench.fake_engine import H200, READY, FakeEngine, drive, replace_struct
 
 

@@ -3,8 +3,8 @@
 import subprocess
 from pathlib import Path
 
-from core.bench.environment import finished, now_utc, placed, read_environment
-from core.bench.schema import Environment
+from idlegap.core.bench.environment import finished, now_utc, placed, read_environment
+from idlegap.core.bench.schema import Environment
 
 
 def write(path: Path, text: str) -> None:

@@ -3,16 +3,16 @@
 from collections import deque
 from pathlib import Path
 
-from core.analysis.bench_text import bench_text
-from core.bench.driver import Driver
-from core.bench.plan import BenchPlan, arms_for, engine_settings
-from core.bench.runner import Bench
-from core.bench.store import BENCH, read, write
-from core.engine_log import EngineLog
-from core.events import SensorEvent
-from core.link import EngineProcess
-from core.sensors.sampler import Sampler
-from core.settings import Settings
+from idlegap.core.bench.driver import Driver
+from idlegap.core.bench.plan import BenchPlan, arms_for, engine_settings
+from idlegap.core.bench.runner import Bench
+from idlegap.core.bench.store import BENCH, read, write
+from idlegap.core.protocol.events import SensorEvent
+from idlegap.core.protocol.settings import Settings
+from idlegap.core.sensors.sampler import Sampler
+from idlegap.core.sources.engine import EngineProcess
+from idlegap.core.sources.engine_log import EngineLog
+from idlegap.tui.tables.bench import bench_text
 
 
 def test_a_real_engine_is_measured_written_and_read_again(tmp_path: Path) -> None:

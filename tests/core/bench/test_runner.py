@@ -5,14 +5,14 @@ from itertools import pairwise
 
 import pytest
 
-from core.bench.assemble import LEAD_IN
-from core.bench.plan import ArmSpec, BenchPlan, Enough, arms_for, engine_settings
-from core.bench.runner import Bench, BenchOutcome, Progress
-from core.bench.schema import BenchResult
-from core.commands import SetMode, TakeProfile, VerifyModes
-from core.events import AnyEvent, EngineStage, RoundFinished, TokenBatch
-from core.modes import EAGER, MODE_NAMES
-from core.settings import Settings
+from idlegap.core.bench.assemble import LEAD_IN
+from idlegap.core.bench.plan import ArmSpec, BenchPlan, Enough, arms_for, engine_settings
+from idlegap.core.bench.runner import Bench, BenchOutcome, Progress
+from idlegap.core.bench.schema import BenchResult
+from idlegap.core.protocol.commands import SetMode, TakeProfile, VerifyModes
+from idlegap.core.protocol.events import AnyEvent, EngineStage, RoundFinished, TokenBatch
+from idlegap.core.protocol.modes import EAGER, MODE_NAMES
+from idlegap.core.protocol.settings import Settings
 from tests.core.bench.fake_engine import H200, READY, FakeEngine, drive, replace_struct
 
 THREE = arms_for(["eager", "eager-static", "graph"])

@@ -7,10 +7,10 @@ and in the A/A case also a drift of 10 % over the benchmark and a neighbour who 
 import math
 from random import Random
 
-from core.analysis.summary import summarise
-from core.analysis.verdict import SpeedUp, speed_up
-from core.bench.plan import ArmSpec, BenchPlan
-from core.bench.runner import Bench
+from idlegap.core.bench.conclusion import SpeedUp, speed_up
+from idlegap.core.bench.plan import ArmSpec, BenchPlan
+from idlegap.core.bench.runner import Bench
+from idlegap.core.bench.summary import summarise
 from tests.core.bench.fake_engine import MS, Cost, FakeEngine, cheaper, drive
 
 QUIET = Cost(wall=4.2, dispatch=0.03, busy=3.7)

@@ -9,11 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.analysis.card import Card, CardLine
-from core.analysis.levers import Lever, Levers
-from core.bench.check import CheckResult
-from core.bench.schema import BenchResult, Columns, Conditions, PublishedFigures, Run
-from core.bench.store import (
+from idlegap.core.bench.schema import BenchResult, Columns, Conditions, PublishedFigures, Run
+from idlegap.core.bench.store import (
     BENCH,
     CHECK,
     MOST_BYTES,
@@ -24,10 +21,13 @@ from core.bench.store import (
     read,
     write,
 )
-from core.files import FileError
+from idlegap.core.check.card import Card, CardLine
+from idlegap.core.check.check import CheckResult
+from idlegap.core.check.predictions import Lever, Levers
+from idlegap.core.system.files import FileError
 from tests.core.bench.results import arm, bench, run
+from tests.paths import EXAMPLES
 
-EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 RECORDED = Path(__file__).parent / "data" / "bench-schema-1.json"
 
 

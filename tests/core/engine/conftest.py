@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 import pytest
 import torch
 
-from core.commands import AnyCommand, Stop
-from core.engine.device import Device, choose_device
-from core.engine.errors import ModeError
-from core.engine.lengths import LengthLog
-from core.engine.lineup import Lineup
-from core.engine.loop import DecodeLoop
-from core.engine.model import LoadedModel, load_model
-from core.engine.modes.eager import EagerStatic
-from core.engine.outbox import Outbox
-from core.events import AnyEvent, ProfileWindow
-from core.modes import ModeName
-from core.settings import Settings
+from idlegap.core.engine.available_modes import Lineup
+from idlegap.core.engine.cache_lengths import LengthLog
+from idlegap.core.engine.device import Device, choose_device
+from idlegap.core.engine.errors import ModeError
+from idlegap.core.engine.loop import DecodeLoop
+from idlegap.core.engine.model import LoadedModel, load_model
+from idlegap.core.engine.modes.eager import EagerStatic
+from idlegap.core.engine.outbox import Outbox
+from idlegap.core.protocol.commands import AnyCommand, Stop
+from idlegap.core.protocol.events import AnyEvent, ProfileWindow
+from idlegap.core.protocol.modes import ModeName
+from idlegap.core.protocol.settings import Settings
 
 SETTINGS = Settings(prompt_tokens=12, new_tokens=10, device="cpu")
 

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from core.engine.bandwidth import measure_bandwidth
-from core.engine.device import Device
-from core.events import Bandwidth
+from idlegap.core.engine.bandwidth import measure_bandwidth
+from idlegap.core.engine.device import Device
+from idlegap.core.protocol.events import Bandwidth
 
 CPU = Device(torch.device("cpu"), "CPU", None)
 

@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from core.engine.bandwidth import measure_bandwidth
-from core.engine.device import choose_device
-from core.engine.errors import UnsupportedError
-from core.engine.model import make_prompt
-from core.engine.modes import MODE_CLASSES, Workload
+from idlegap.core.engine.bandwidth import measure_bandwidth
+from idlegap.core.engine.device import choose_device
+from idlegap.core.engine.errors import UnsupportedError
+from idlegap.core.engine.model import make_prompt
+from idlegap.core.engine.modes import MODE_CLASSES, Workload
 
 pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
 

@@ -4,11 +4,19 @@ from itertools import pairwise
 
 import pytest
 
-from core.commands import RestartRound, SetMode, SetPaused, SetShape, Stop, TakeProfile, VerifyModes
-from core.engine.errors import UnsupportedError
-from core.engine.loop import PROFILE_RETRY_NS
-from core.engine.writer import WARM_UP_TOKENS
-from core.events import (
+from idlegap.core.engine.errors import UnsupportedError
+from idlegap.core.engine.loop import PROFILE_RETRY_NS
+from idlegap.core.engine.token_writer import WARM_UP_TOKENS
+from idlegap.core.protocol.commands import (
+    RestartRound,
+    SetMode,
+    SetPaused,
+    SetShape,
+    Stop,
+    TakeProfile,
+    VerifyModes,
+)
+from idlegap.core.protocol.events import (
     EngineStage,
     ModeEntered,
     ModeRefused,

@@ -5,10 +5,10 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from core.engine.errors import UnsupportedError
-from core.engine.model import LoadedModel, load_model, make_prompt, synthetic_config
-from core.engine.text import GeneratedText
-from core.settings import SYNTHETIC_DEFAULT
+from idlegap.core.engine.errors import UnsupportedError
+from idlegap.core.engine.model import LoadedModel, load_model, make_prompt, synthetic_config
+from idlegap.core.engine.round_text import GeneratedText
+from idlegap.core.protocol.settings import SYNTHETIC_DEFAULT
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 """The outbox never makes the decode thread wait, and counts what it had to drop."""
 
-from core.engine.outbox import Outbox
-from core.events import Dropped, EngineStage
+from idlegap.core.engine.outbox import Outbox
+from idlegap.core.protocol.events import Dropped, EngineStage
 
 
 def stage(n):

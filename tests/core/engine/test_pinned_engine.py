@@ -4,11 +4,11 @@ import os
 import queue
 import time
 
-from core.commands import AnyCommand, Stop
-from core.engine.outbox import Outbox
-from core.engine.worker import EngineThread
-from core.events import EngineReady, Notice, TokenBatch
-from core.settings import Settings
+from idlegap.core.engine.outbox import Outbox
+from idlegap.core.engine.worker import EngineThread
+from idlegap.core.protocol.commands import AnyCommand, Stop
+from idlegap.core.protocol.events import EngineReady, Notice, TokenBatch
+from idlegap.core.protocol.settings import Settings
 
 CORE = max(os.sched_getaffinity(0))
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import pytest
 
-from core.engine.placement import Placement
+from idlegap.core.engine.placement import Placement
 
 T = TypeVar("T")
 USABLE = os.sched_getaffinity(0)
@@ -113,7 +113,7 @@ def test_a_refused_nice_value_is_said_and_the_pin_still_holds(nice: int, expecte
 SESSION = """
 import sys
 from pathlib import Path
-from core.engine.placement import Placement
+from idlegap.core.engine.placement import Placement
 Placement(None, 3, set_nice=lambda nice: None, autogroup=Path(sys.argv[1])).apply()
 """
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import pytest
 import torch
 
-from core.engine.device import Device
-from core.engine.profile import Marker, Profiler, read_records
+from idlegap.core.engine.device import Device
+from idlegap.core.engine.profile import Marker, Profiler, read_records
 
 
 @dataclass

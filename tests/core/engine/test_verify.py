@@ -3,12 +3,12 @@
 import pytest
 import torch
 
-from core.engine.attention import GROUPED, register
-from core.engine.cache import positions, rewind
-from core.engine.model import make_prompt
-from core.engine.modes import Workload
-from core.engine.modes.eager import Eager, EagerStatic
-from core.engine.verify import Verifier
+from idlegap.core.engine.attention import GROUPED, register
+from idlegap.core.engine.cache import positions, rewind
+from idlegap.core.engine.model import make_prompt
+from idlegap.core.engine.modes import Workload
+from idlegap.core.engine.modes.eager import Eager, EagerStatic
+from idlegap.core.engine.verify import Verifier
 
 STEPS = 16
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from random import Random
 
-from core.commands import AnyCommand
-from core.events import (
+from idlegap.core.protocol.commands import AnyCommand
+from idlegap.core.protocol.events import (
     SCHEMA_VERSION,
     AnyEvent,
     Bandwidth,
@@ -27,10 +27,10 @@ from core.events import (
     Token,
     TokenBatch,
 )
-from core.modes import MODE_NAMES, ModeName
-from core.recording import Header, Recorder
-from core.session import Session
-from core.snapshot import Snapshot
+from idlegap.core.protocol.modes import MODE_NAMES, ModeName
+from idlegap.core.recording import Header, Recorder
+from idlegap.core.session.session import Session
+from idlegap.core.session.snapshot import Snapshot
 from tests.ready import engine_ready
 
 MS = 1_000_000
@@ -67,7 +67,7 @@ class FakeClock:
 
 
 class FakeEngine:
-    """A `core.sources.Source` that says each of `events` when the clock has reached its time."""
+    """A `core.sources.source.Source` that says each of `events` when the clock has reached its time."""
 
     in_process = False
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.events import AnyEvent
-from core.recording import RecordingError
-from core.replay import Replay
+from idlegap.core.protocol.events import AnyEvent
+from idlegap.core.recording import RecordingError
+from idlegap.core.sources.recording import Replay
 from tests.core.recording.stories import HEADER, START_NS, FakeClock, story
 
 FIRST = msgspec.json.encode(HEADER)

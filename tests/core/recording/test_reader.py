@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from core.events import (
+from idlegap.core.protocol.events import (
     AnyEvent,
     Bandwidth,
     EngineReady,
@@ -19,8 +19,8 @@ from core.events import (
     Token,
     TokenBatch,
 )
-from core.recording import RecordingError, RecordingReader, survey
-from core.recording.format import LATE_NS, MAX_LINE_BYTES, End, Late
+from idlegap.core.recording import RecordingError, RecordingReader, survey
+from idlegap.core.recording.format import LATE_NS, MAX_LINE_BYTES, End, Late
 from tests.core.recording.stories import HEADER, MS, READY, REAL, SECOND, START_NS, record, story
 
 STAGE = EngineStage(START_NS, "decoding")

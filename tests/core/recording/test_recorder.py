@@ -10,11 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from core.events import AnyEvent, EngineEvent, EngineReady, EngineStage, GpuSample, HostInfo, ModeEntered
-from core.recording import Recorder, RecordingError, RecordingReader, default_name
-from core.recording.format import LATE_NS
-from core.recording.sink import LEAST_BYTES
-from core.recording.writer import MAX_PENDING, Writer
+from idlegap.core.protocol.events import (
+    AnyEvent,
+    EngineEvent,
+    EngineReady,
+    EngineStage,
+    GpuSample,
+    HostInfo,
+    ModeEntered,
+)
+from idlegap.core.recording import Recorder, RecordingError, RecordingReader, default_name
+from idlegap.core.recording.format import LATE_NS
+from idlegap.core.recording.limited_file import LEAST_BYTES
+from idlegap.core.recording.writer import MAX_PENDING, Writer
 from tests.core.recording.stories import (
     HEADER,
     READY,
@@ -25,8 +33,7 @@ from tests.core.recording.stories import (
     record,
     story,
 )
-
-ROOT = Path(__file__).resolve().parents[3]
+from tests.paths import ROOT
 
 
 def read(path: Path) -> list[AnyEvent]:
@@ -275,7 +282,7 @@ def test_what_a_suspended_monitor_reads_hours_later_is_kept(tmp_path: Path) -> N
 CHILD = """
 import sys, time
 from pathlib import Path
-from core.recording import Recorder
+from idlegap.core.recording import Recorder
 from tests.core.recording.stories import story
 
 recorder = Recorder()
@@ -320,7 +327,7 @@ def test_kill_9_keeps_all_that_was_flushed(tmp_path: Path, name: str) -> None:
 FULL = """
 import resource, sys
 from pathlib import Path
-from core.recording import Recorder
+from idlegap.core.recording import Recorder
 from tests.core.recording.stories import story
 
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))

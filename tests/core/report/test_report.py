@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import msgspec
 import pytest
 
-from core.events import (
+from idlegap.core.protocol.events import (
     AnyEvent,
     Bandwidth,
     EngineFailed,
@@ -28,17 +28,17 @@ from core.events import (
     TokenBatch,
     Verified,
 )
-from core.modes import ModeName
-from core.recording import RecordingError
-from core.report import report_page
-from core.report.charts import strip_points
-from core.report.gather import gather
-from core.report.tables import remarks
-from core.report.verdict import verdict
+from idlegap.core.protocol.modes import ModeName
+from idlegap.core.recording import RecordingError
+from idlegap.core.report import report_page
+from idlegap.core.report.charts import strip_points
+from idlegap.core.report.gather import gather
+from idlegap.core.report.tables import remarks
+from idlegap.core.report.verdict import verdict
 from tests.core.recording.stories import GPU, HOST, MS, READY, REAL, SECOND, START_NS, record, story
+from tests.paths import ROOT
 
 pytest.importorskip("matplotlib")
-ROOT = Path(__file__).resolve().parents[3]
 
 
 class Page(HTMLParser):
@@ -318,7 +318,7 @@ def test_what_is_no_recording_is_told(tmp_path: Path) -> None:
 def test_without_matplotlib_the_message_says_what_to_install() -> None:
     script = (
         "import sys; sys.modules['matplotlib'] = None\n"
-        "from pathlib import Path; from core.report import ReportError, report_page\n"
+        "from pathlib import Path; from idlegap.core.report import ReportError, report_page\n"
         "try: report_page(Path(sys.argv[1]))\n"
         "except ReportError as error: print(error)\n"
     )

@@ -7,10 +7,10 @@ import sys
 import pynvml
 import pytest
 
-from core.sensors.gpm import METRICS, Gpm
-from core.sensors.gpu import load_nvml
-from core.sensors.gpu_device import find_device
-from core.sensors.nvml import Nvml, NvmlCalls, NvmlError
+from idlegap.core.sensors.gpm import METRICS, Gpm
+from idlegap.core.sensors.gpu import load_nvml
+from idlegap.core.sensors.gpu_device import find_device
+from idlegap.core.sensors.nvml import Nvml, NvmlCalls, NvmlError
 from tests.core.sensors.fake_nvml import UUID, FakeGpu, FakeNvml, FakeSample
 
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.events import CgroupSample
-from core.sensors.cgroup import CgroupReader, pressure_us, quota_cores, throttling
-from core.sensors.errors import ReadingError
-from core.sensors.mounts import read_mounts
-from core.sensors.pacing import SECOND
+from idlegap.core.protocol.events import CgroupSample
+from idlegap.core.sensors.cgroup import CgroupReader, pressure_us, quota_cores, throttling
+from idlegap.core.sensors.errors import ReadingError
+from idlegap.core.sensors.mounts import read_mounts
+from idlegap.core.sensors.pacing import SECOND
 from tests.core.sensors import trees
 
 STEP = SECOND // 4

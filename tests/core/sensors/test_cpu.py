@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.events import CpuSample
-from core.sensors.cpu import CoreTimes, CpuReader, PsutilCounters
-from core.sensors.errors import ReadingError
-from core.sensors.pacing import SECOND
+from idlegap.core.protocol.events import CpuSample
+from idlegap.core.sensors.cpu import CoreTimes, CpuReader, PsutilCounters
+from idlegap.core.sensors.errors import ReadingError
+from idlegap.core.sensors.pacing import SECOND
 from tests.core.sensors import trees
 
 OWN_PID, ENGINE_PID, TID = 10, 20, 21

@@ -2,11 +2,11 @@
 
 import pytest
 
-from core.sensors.errors import ReadingError
-from core.sensors.gpm import Gpm
-from core.sensors.gpu_device import find_device
-from core.sensors.nvml import NvmlCalls, NvmlError
-from core.sensors.pacing import MS
+from idlegap.core.sensors.errors import ReadingError
+from idlegap.core.sensors.gpm import Gpm
+from idlegap.core.sensors.gpu_device import find_device
+from idlegap.core.sensors.nvml import NvmlCalls, NvmlError
+from idlegap.core.sensors.pacing import MS
 from tests.core.sensors.fake_nvml import IN_USE, UNKNOWN, UUID, FakeGpu, FakeNvml, mig_pair
 
 

@@ -4,12 +4,12 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from core.events import GpuInfo, GpuSample
-from core.sensors.errors import ReadingError
-from core.sensors.gpu import GpuReader, checked_bindings
-from core.sensors.gpu_readings import GPU_FIELDS
-from core.sensors.nvml import Nvml
-from core.sensors.pacing import MS, SECOND
+from idlegap.core.protocol.events import GpuInfo, GpuSample
+from idlegap.core.sensors.errors import ReadingError
+from idlegap.core.sensors.gpu import GpuReader, checked_bindings
+from idlegap.core.sensors.gpu_readings import GPU_FIELDS
+from idlegap.core.sensors.nvml import Nvml
+from idlegap.core.sensors.pacing import MS, SECOND
 from tests.core.sensors.fake_nvml import (
     FUNCTION_NOT_FOUND,
     GIB,

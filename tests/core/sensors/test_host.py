@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.events import HostInfo
-from core.sensors.host import memory_bytes, parse_cpuinfo, read_host
-from core.sensors.mounts import read_mounts
+from idlegap.core.protocol.events import HostInfo
+from idlegap.core.sensors.host import memory_bytes, parse_cpuinfo, read_host
+from idlegap.core.sensors.mounts import read_mounts
 from tests.core.sensors import trees
 
 

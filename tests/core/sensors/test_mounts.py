@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.sensors.errors import ReadingError
-from core.sensors.mounts import (
+from idlegap.core.sensors.errors import ReadingError
+from idlegap.core.sensors.mounts import (
     UNIFIED,
     Mount,
     find_cpu_cgroup,

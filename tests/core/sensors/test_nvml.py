@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.sensors.errors import ReadingError
-from core.sensors.nvml import NvmlCalls, NvmlError, Retry
-from core.sensors.pacing import SECOND
+from idlegap.core.sensors.errors import ReadingError
+from idlegap.core.sensors.nvml import NvmlCalls, NvmlError, Retry
+from idlegap.core.sensors.pacing import SECOND
 from tests.core.sensors.fake_nvml import (
     FUNCTION_NOT_FOUND,
     GPU_IS_LOST,

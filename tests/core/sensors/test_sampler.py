@@ -9,10 +9,10 @@ from typing import TypeVar
 
 import pytest
 
-from core.events import CgroupSample, CpuSample, GpuInfo, GpuSample, HostInfo, SensorEvent
-from core.sensors.cpu import CPU_FIELDS, CoreTimes
-from core.sensors.pacing import MS, SECOND
-from core.sensors.sampler import HostReader, Sampler
+from idlegap.core.protocol.events import CgroupSample, CpuSample, GpuInfo, GpuSample, HostInfo, SensorEvent
+from idlegap.core.sensors.cpu import CPU_FIELDS, CoreTimes
+from idlegap.core.sensors.pacing import MS, SECOND
+from idlegap.core.sensors.sampler import HostReader, Sampler
 from tests.core.sensors import trees
 from tests.core.sensors.fake_nvml import UUID, FakeGpu, FakeNvml
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.sensors.thread import ThreadCounters
+from idlegap.core.sensors.thread import ThreadCounters
 
 
 def burn_cpu(least_ns: int) -> None:

@@ -15,11 +15,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 import msgspec
 
+from idlegap.tui.apps.live import LiveApp
+from idlegap.tui.apps.run import run_screen
 from tests.tui.support.fake_feed import FakeFeed
 from tests.tui.support.moving import MovingFeed
 from tests.tui.support.scenes import SCENES, slideshow, unsupported
-from tui.live_app import LiveApp
-from tui.screen_run import run_screen
 
 
 def main() -> int:

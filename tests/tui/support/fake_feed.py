@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from core.commands import AnyCommand
-from core.events import MonitorSample
-from core.snapshot import RecordingView, Snapshot
+from idlegap.core.protocol.commands import AnyCommand
+from idlegap.core.protocol.events import MonitorSample
+from idlegap.core.session.snapshot import RecordingView, Snapshot
 
 
 class FakeFeed:
-    """A `tui.feed.LiveFeed`. `scene` draws the snapshot at a time; commands are kept in order."""
+    """A `tui.apps.feed.LiveFeed`. `scene` draws the snapshot at a time; commands are kept in order."""
 
     def __init__(self, scene: Callable[[int], Snapshot]) -> None:
         self.scene = scene

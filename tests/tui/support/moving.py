@@ -3,10 +3,10 @@
 import random
 from dataclasses import replace
 
-from core.commands import AnyCommand, SetMode, SetPaused
-from core.events import CpuSample, MonitorSample
-from core.modes import ModeName
-from core.snapshot import STRIP_BUCKET_NS, Snapshot, Strip, StripColumn, StripMark
+from idlegap.core.protocol.commands import AnyCommand, SetMode, SetPaused
+from idlegap.core.protocol.events import CpuSample, MonitorSample
+from idlegap.core.protocol.modes import ModeName
+from idlegap.core.session.snapshot import STRIP_BUCKET_NS, Snapshot, Strip, StripColumn, StripMark
 from tests.tui.support.fake_feed import FakeFeed
 from tests.tui.support.scenes import (
     BOUND_NS,

@@ -3,7 +3,10 @@
 import random
 from dataclasses import replace
 
-from core.events import (
+from idlegap.core.measure.cpu_time import CpuWork
+from idlegap.core.measure.device_time import Split
+from idlegap.core.measure.roofline import Ceiling
+from idlegap.core.protocol.events import (
     Bandwidth,
     CgroupSample,
     CpuSample,
@@ -18,27 +21,21 @@ from core.events import (
     ProfileWindow,
     Verified,
 )
-from core.modes import BASELINE, EAGER, MODES, ModeName
-from core.snapshot import (
+from idlegap.core.protocol.modes import BASELINE, EAGER, MODES, ModeName
+from idlegap.core.session.snapshot import (
     STRIP_BUCKET_NS,
-    Cause,
-    CauseTotal,
-    Ceiling,
-    CpuWork,
     HostChange,
     ModeView,
     Playback,
     Rate,
-    RecentTokens,
     RecordingView,
-    SlowView,
     Snapshot,
-    Split,
     StageView,
     Strip,
     StripColumn,
     StripMark,
 )
+from idlegap.core.slow_tokens.causes import Cause, CauseTotal, RecentTokens, SlowView
 from tests.ready import engine_ready
 
 NOW_NS = 10_000 * STRIP_BUCKET_NS

@@ -1,0 +1,1 @@
+"""Is this machine any good? A short bench, judged line by line."""

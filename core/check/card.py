@@ -1,0 +1,81 @@
+"""Is this machine any good for decoding? One graded line for each thing that can be wrong.
+
+Every threshold stands beside its reason, so that a reader who knows better can disagree. A
+line that could not be read is neither good nor bad and says why.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Literal, TypeVar
+
+import msgspec
+
+from idlegap.core.bench.schema import BenchResult, Conditions, Run
+
+Grade = Literal["good", "warn", "bad", "n/a", "info"]
+Verdict = Literal["good", "not good", "no GPU"]
+T = TypeVar("T")
+
+_ORDER: tuple[Grade, ...] = ("info", "n/a", "good", "warn", "bad")
+
+
+class CardLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One reading: its grade, and the threshold with the reason for it ("" for mere facts)."""
+
+    name: str
+    value: str
+    grade: Grade = "info"
+    threshold: str = ""
+
+
+class Card(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All lines and what they add up to: one bad line makes the machine not good."""
+
+    verdict: Verdict
+    lines: tuple[CardLine, ...]
+
+    @classmethod
+    def of(cls, lines: Sequence[CardLine], *, gpu: bool) -> "Card":
+        """The card of a machine with these lines; without a GPU there is nothing to judge."""
+        if not gpu:
+            return cls("no GPU", tuple(lines))
+        return cls("not good" if any(line.grade == "bad" for line in lines) else "good", tuple(lines))
+
+    def count(self, grade: Grade) -> int:
+        """How many lines have `grade`."""
+        return sum(line.grade == grade for line in self.lines)
+
+
+def at_least(value: float, good: float, fair: float) -> Grade:
+    """The grade of something of which more is better."""
+    return "good" if value >= good else "warn" if value >= fair else "bad"
+
+
+def at_most(value: float, good: float, fair: float) -> Grade:
+    """The grade of something of which less is better."""
+    return "good" if value <= good else "warn" if value <= fair else "bad"
+
+
+def worst(*grades: Grade) -> Grade:
+    """The grade that counts where several apply."""
+    return max(grades, key=_ORDER.index)
+
+
+def unknown(name: str, reason: str) -> CardLine:
+    """The line of a reading that could not be taken."""
+    return CardLine(name, f"n/a: {reason}", "n/a")
+
+
+def counted_runs(result: BenchResult) -> list[Run]:
+    """The counted runs of all arms."""
+    return [run for arm in result.arms for run in arm.counted]
+
+
+def seen(result: BenchResult, get: Callable[[Conditions], T | None]) -> list[T]:
+    """One reading of the conditions of all counted runs, where it was taken."""
+    return [value for run in counted_runs(result) if (value := get(run.conditions)) is not None]
+
+
+def why_unseen(result: BenchResult, field: str) -> str:
+    """Why `field` of the conditions is known for no run."""
+    reasons = (run.conditions.missing.get(field) for run in counted_runs(result))
+    return next((reason for reason in reasons if reason), "no counted run")

@@ -1,0 +1,169 @@
+"""Recordings as tables: one row per token, with its round, mode and why it is left out, if it is.
+
+Units stand in the column names. A reading that is missing is an empty cell in CSV and null in
+Parquet. Both are written as the recording is read, in bounded memory.
+"""
+
+import csv
+import importlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import TextIOWrapper
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO
+
+from idlegap.core.protocol.events import EngineReady, TokenBatch
+from idlegap.core.recording import Ending, RecordingReader
+from idlegap.core.system.files import FileError, whole_file
+
+ROWS_PER_GROUP = 65_536
+"""Rows of one Parquet row group: a few MB in memory."""
+
+
+class ExportError(FileError):
+    """The table cannot be written; the message says why and what would help."""
+
+
+class TokenRow(NamedTuple):
+    """One row. Times of day are CLOCK_MONOTONIC of the recorded machine.
+
+    `engine` counts engine starts and changes of shape, from 1: figures on either side of one do
+    not compare. `excluded` is empty for a counted token. The other fields are those of
+    `core.protocol.events.Token`.
+    """
+
+    engine: int
+    round: int
+    token: int
+    mode: str
+    excluded: str
+    sequences: int | None
+    prompt_tokens: int | None
+    start_ns: int
+    dispatched_ns: int
+    done_ns: int
+    wall_ns: int
+    dispatch_ns: int
+    wait_ns: int
+    cpu_ns: int | None
+    run_delay_ns: int | None
+    preempted_switches: int | None
+    blocked_switches: int | None
+
+
+_TEXT = ("mode", "excluded")
+
+
+@dataclass(frozen=True, slots=True)
+class ExportSummary:
+    """How many rows were written, and how the recording ends."""
+
+    rows: int
+    ending: Ending
+
+
+def token_rows(reader: RecordingReader) -> Iterator[TokenRow]:
+    """The rows of an open recording, in the order of its tokens.
+
+    Raises:
+        RecordingError: it is damaged; the rows before were good.
+    """
+    engine, ready = 0, None
+    for event in reader:
+        if isinstance(event, EngineReady):
+            engine, ready = engine + 1, event
+        elif isinstance(event, TokenBatch):
+            yield from _batch_rows(event, engine, ready)
+
+
+def _batch_rows(batch: TokenBatch, engine: int, ready: EngineReady | None) -> Iterator[TokenRow]:
+    for index, token in enumerate(batch.tokens, batch.first):
+        yield TokenRow(
+            engine=engine,
+            round=batch.round,
+            token=index,
+            mode=batch.mode,
+            excluded=batch.excluded or "",
+            sequences=ready.batch if ready is not None else None,
+            prompt_tokens=ready.prompt_tokens if ready is not None else None,
+            start_ns=token.start_ns,
+            dispatched_ns=token.dispatched_ns,
+            done_ns=token.done_ns,
+            wall_ns=token.wall_ns,
+            dispatch_ns=token.dispatch_ns,
+            wait_ns=token.wait_ns,
+            cpu_ns=token.cpu_ns,
+            run_delay_ns=token.run_delay_ns,
+            preempted_switches=token.preempted,
+            blocked_switches=token.blocked,
+        )
+
+
+def export_csv(recording: Path, out: TextIO) -> ExportSummary:
+    """Write the tokens of `recording` to `out` as CSV with a header line (RFC 4180, but lines
+    end in a newline alone). `out` should be opened with ``newline=""``.
+
+    Raises:
+        RecordingError: the recording cannot be read.
+        OSError: `out` cannot be written.
+    """
+    with RecordingReader(recording, pipe=True) as reader:
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(TokenRow._fields)
+        rows = 0
+        for row in token_rows(reader):
+            writer.writerow(row)
+            rows += 1
+        return ExportSummary(rows, reader.ending)
+
+
+def export_csv_file(recording: Path, path: Path) -> ExportSummary:
+    """`export_csv` into a new file at `path`, which must not exist; nothing is left there if it fails.
+
+    Raises:
+        FileError: `path` cannot be written.
+        RecordingError: the recording cannot be read.
+    """
+    with whole_file(path, new=True) as out, TextIOWrapper(out, encoding="utf-8", newline="") as text:
+        return export_csv(recording, text)
+
+
+def export_parquet(recording: Path, path: Path) -> ExportSummary:
+    """Write the tokens of `recording` to a new Parquet file at `path`, which must not exist;
+    nothing is left there if it fails.
+
+    Raises:
+        ExportError: pyarrow is not installed.
+        FileError: `path` cannot be written.
+        RecordingError: the recording cannot be read.
+    """
+    pyarrow, parquet = _load_pyarrow()
+    schema = pyarrow.schema(
+        [(name, pyarrow.string() if name in _TEXT else pyarrow.int64()) for name in TokenRow._fields]
+    )
+    with (
+        RecordingReader(recording, pipe=True) as reader,
+        whole_file(path, new=True) as out,
+        parquet.ParquetWriter(out, schema) as writer,
+    ):
+        rows = 0
+        for group in _groups(token_rows(reader)):
+            columns = zip(*group, strict=True)
+            arrays = [pyarrow.array(c, field.type) for c, field in zip(columns, schema, strict=True)]
+            writer.write_table(pyarrow.Table.from_arrays(arrays, schema=schema))
+            rows += len(group)
+        return ExportSummary(rows, reader.ending)
+
+
+def _groups(rows: Iterator[TokenRow]) -> Iterator[list[TokenRow]]:
+    for first in rows:
+        yield [first, *islice(rows, ROWS_PER_GROUP - 1)]
+
+
+def _load_pyarrow() -> tuple[Any, Any]:
+    """Imported only when asked for: it is an extra, and 80 ms."""
+    try:
+        return importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
+    except ImportError as error:
+        raise ExportError("Parquet needs pyarrow: pip install 'idlegap[parquet]', or export CSV") from error

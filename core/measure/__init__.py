@@ -1,0 +1,1 @@
+"""Pure arithmetic: device time and its gaps, the roofline, statistics, limits. No input or output."""

@@ -1,0 +1,1 @@
+"""What crosses the pipe and fills a recording: events, commands, settings and modes."""

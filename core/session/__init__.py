@@ -1,0 +1,1 @@
+"""One state that every event is applied to, and the snapshot that is built from it."""

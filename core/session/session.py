@@ -1,0 +1,147 @@
+"""The session: joins one source of events with the sensors and with whoever listens.
+
+Data flows one way: source and sampler → `pump` → memory and listeners → snapshot.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from idlegap.core.protocol.commands import AnyCommand
+from idlegap.core.protocol.events import (
+    AnyEvent,
+    EngineFailed,
+    EngineReady,
+    EngineStage,
+    MonitorSample,
+    Neighbours,
+    SensorEvent,
+)
+from idlegap.core.session.build import picture
+from idlegap.core.session.snapshot import Snapshot
+from idlegap.core.session.state import Memory
+from idlegap.core.sources.source import Source
+
+Listener = Callable[[AnyEvent], None]
+
+
+class Sensors(Protocol):
+    """What the session asks of `core.sensors.sampler.Sampler`."""
+
+    def start(self) -> None: ...
+
+    def watch_engine(self, pid: int, tid: int, device_uuid: str | None) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+class Session:
+    """One source, its sensors and its listeners. Used from one thread.
+
+    `sensors` is built by the caller with `sensor_events.append` as its callback; a replay has
+    none, because its recording holds the samples.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        sensors: Sensors | None = None,
+        sensor_events: "deque[SensorEvent] | None" = None,
+        listeners: Sequence[Listener] = (),
+        spec_bytes_per_s: float | None = None,
+        clock: Callable[[], int] = time.perf_counter_ns,
+    ) -> None:
+        self._source = source
+        self._sensors = sensors
+        self._sensor_events = sensor_events if sensor_events is not None else deque()
+        self._listeners = tuple(listeners)
+        self._spec_bytes_per_s = spec_bytes_per_s
+        self._clock = clock
+        self._memory = Memory.begin(clock())
+
+    def start(self) -> None:
+        """Start sensors and source. A source that the system does not let start has failed."""
+        if self._sensors is not None:
+            self._sensors.start()
+        self._begin(self._source.start)
+
+    def pump(self) -> None:
+        """Take what has arrived into account and pass it on, in the order of time."""
+        sensed = [self._sensor_events.popleft() for _ in range(len(self._sensor_events))]
+        for event in in_time_order(self._source.poll(), sensed):
+            self._take(event)
+
+    def snapshot(self, now_ns: int) -> Snapshot:
+        """Pump, and say what the screen shows at `now_ns`."""
+        self.pump()
+        return picture(
+            self._memory,
+            now_ns,
+            in_process=self._source.in_process,
+            spec_bytes_per_s=self._spec_bytes_per_s,
+        )
+
+    def send(self, command: AnyCommand) -> None:
+        """Pass a command to the source."""
+        self._source.send(command)
+
+    def note_frame(self, sample: MonitorSample) -> None:
+        """The screen reports its own cost."""
+        self._take(sample)
+
+    def note_neighbours(self, event: Neighbours) -> None:
+        """Neighbours of our own making were started or ended."""
+        self._take(event)
+
+    def restart(self) -> None:
+        """Start the engine again after it has failed. The listeners hear of it as a stage, so
+        that a replay forgets the old engine at the same place."""
+        self._take(EngineStage(self._clock(), "starting"))
+        self._begin(self._source.restart)
+
+    def reset(self, t_ns: int) -> None:
+        """Forget everything: the source begins anew at `t_ns` (a replay was wound back)."""
+        self._memory = Memory.begin(t_ns)
+
+    def close(self) -> None:
+        """End the source, take its last events, stop the sensors."""
+        self._source.close()
+        self.pump()
+        if self._sensors is not None:
+            self._sensors.stop()
+
+    def _begin(self, begin: Callable[[], None]) -> None:
+        try:
+            begin()
+        except OSError as error:
+            self._take(EngineFailed(self._clock(), f"cannot be started: {error}"))
+
+    def _take(self, event: AnyEvent) -> None:
+        self._memory = remember(self._memory, event)
+        if isinstance(event, EngineReady) and self._sensors is not None:
+            self._sensors.watch_engine(event.pid, event.tid, event.device_uuid)
+        for listener in self._listeners:
+            listener(event)
+
+
+def remember(memory: Memory, event: AnyEvent) -> Memory:
+    """Take one event into account; a restarted engine begins a new memory."""
+    if isinstance(event, EngineStage) and event.stage == "starting":
+        memory = memory.restarted(event.t_ns)
+    memory.apply(event)
+    return memory
+
+
+def in_time_order(*streams: Sequence[AnyEvent]) -> list[AnyEvent]:
+    """Merge streams by time. Each keeps its own order, even where it stamps an event late (a
+    profile window carries a time before that of the tokens which close it)."""
+    timed: list[tuple[int, AnyEvent]] = []
+    for stream in streams:
+        newest_ns = 0
+        for event in stream:
+            newest_ns = max(newest_ns, event.t_ns)
+            timed.append((newest_ns, event))
+    timed.sort(key=lambda pair: pair[0])
+    return [event for _, event in timed]

@@ -1,0 +1,1 @@
+"""Why single tokens were slow: causes, the context of a token, who contends for the CPU."""

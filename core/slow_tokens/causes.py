@@ -1,0 +1,63 @@
+"""Why a token was slow: the causes that can be told apart."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from idlegap.core.protocol.modes import ModeName
+
+Cause = Literal[
+    "gpu clock",
+    "quota",
+    "neighbour",
+    "own threads",
+    "cpu wait",
+    "steal",
+    "probe",
+    "more cpu",
+    "blocked",
+    "unexplained",
+]
+"""Why a token was slow; `core.slow_tokens.explain` says what each one means."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecentTokens:
+    """The mean token of those of the current mode that began within the last two seconds; of the
+    last `core.session.mode_history.KEPT_TOKENS` where these do not reach back so far, which is below
+    4 ms a token. The rate covers no more either.
+
+    `run_delay_ns` is how long the decode thread was ready but had no core, in the mean of the tokens
+    of which it was read, None where it was read of none; at most `wall_ns`. Badge, host panel and
+    sentence all speak of these tokens, so that they agree.
+    """
+
+    tokens: int
+    wall_ns: int
+    run_delay_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SlowView:
+    """One slow token and its largest cause; `text` is the whole line, with the evidence.
+
+    `wall_ns` is what it took and `excess_ns` what that is beyond the usual token; it ended at
+    `done_ns`.
+    """
+
+    token: int
+    round: int
+    mode: ModeName
+    wall_ns: int
+    excess_ns: int
+    cause: Cause
+    text: str
+    done_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CauseTotal:
+    """One cause's part of all excess time, and the slow tokens of which it was the largest."""
+
+    cause: Cause
+    ns: int
+    tokens: int

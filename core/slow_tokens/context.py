@@ -1,0 +1,181 @@
+"""What the sensors saw around one token: who had the CPU, the quota, the GPU's clock, ourselves.
+
+Tokens and samples share one clock, so a token is joined to the samples whose interval it
+overlaps, never to averages over seconds.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from idlegap.core.measure.statistics import median
+from idlegap.core.protocol.events import (
+    CgroupSample,
+    CpuSample,
+    GpuSample,
+    MonitorSample,
+    ProfileWindow,
+    Token,
+)
+from idlegap.core.slow_tokens.cpu_users import Loads, Rivals
+
+STALE_NS = 1_500_000_000
+"""A sample further away than this says nothing; the slowest tier in use reads once a second."""
+
+STEAL_PCT = 5.0
+"""Steal below this share of one core is the hypervisor's ordinary housekeeping."""
+
+SLOWER_CLOCK = 0.95
+"""An SM clock below this share of its usual value; ordinary boost steps are smaller."""
+
+NEIGHBOURING_SAMPLES = 32
+"""GPU samples on either side of a token that say what is usual."""
+
+LEAST_GPU_SAMPLES = 4
+"""With fewer, usual and unusual cannot be told apart."""
+
+HW_SLOWDOWN = 0x08
+SLOWING_REASONS = {
+    0x04: "software power cap",
+    HW_SLOWDOWN: "hardware slowdown",
+    0x20: "software thermal slowdown",
+    0x40: "hardware thermal slowdown",
+    0x80: "hardware power brake",
+}
+"""NVML's clock event reasons that take speed away; the other bits are states, not limits."""
+
+_Sample = TypeVar("_Sample", CpuSample, GpuSample, CgroupSample, MonitorSample)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Sensor events of the time around some tokens, each kind oldest first.
+
+    `tokens` are all tokens of that time, excluded ones too: they say how much of the engine's
+    CPU time was the decode thread's. Without them it counts as one full core. `usual` is the
+    load of the time before, where that is known.
+    """
+
+    cpu: Sequence[CpuSample] = ()
+    cgroup: Sequence[CgroupSample] = ()
+    gpu: Sequence[GpuSample] = ()
+    frames: Sequence[MonitorSample] = ()
+    profiles: Sequence[ProfileWindow] = ()
+    tokens: Sequence[Token] = ()
+    usual: Loads | None = None
+
+    def rivals(self, token: Token) -> Rivals | None:
+        """Who else used the CPU around `token`; None where that was not read.
+
+        A rival must have used the CPU for as long as the decode thread waited, so whole
+        samples are taken: all that the token overlaps, or the last one before it.
+        """
+        last = covering(self.cpu, token)
+        if last is None:
+            return None
+        own = others = stolen = window = 0
+        for at in range(last, 0, -1):
+            sample, start = self.cpu[at], self.cpu[at - 1].t_ns
+            interval = sample.t_ns - start
+            if sample.others_pct is None or sample.engine_pct is None or not 0 < interval <= STALE_NS:
+                return None
+            engine = round(sample.engine_pct * interval / 100)
+            own += max(engine - self._decode_cpu_ns(start, sample.t_ns), 0)
+            own += round((sample.monitor_pct or 0.0) * interval / 100)
+            others += round(sample.others_pct * interval / 100)
+            stolen += round((sample.steal_pct or 0.0) * len(sample.core_pct) * interval / 100)
+            window += interval
+            if start <= token.start_ns:
+                break
+        if window == 0:
+            return None
+        now = self.cpu[last]
+        core = now.decode_core
+        load = now.core_pct[core] if core is not None and core < len(now.core_pct) else None
+        return Rivals(own, others, stolen, window, core, load)
+
+    def _decode_cpu_ns(self, start_ns: int, end_ns: int) -> int:
+        """CPU time of the decode thread within an interval. Between tokens it counts as busy,
+        so that our own threads are not accused of a prefill."""
+        idle = 0.0
+        first = bisect_right(self.tokens, start_ns, key=lambda token: token.done_ns)
+        for at in range(first, len(self.tokens)):
+            token = self.tokens[at]
+            if token.start_ns >= end_ns:
+                break
+            shared = min(token.done_ns, end_ns) - max(token.start_ns, start_ns)
+            if token.cpu_ns is not None and token.cpu_ns < token.wall_ns:
+                idle += shared * (1 - token.cpu_ns / token.wall_ns)
+        return end_ns - start_ns - round(idle)
+
+    def throttled_ns(self, token: Token) -> int:
+        """Time that quota throttling took in the samples that the token overlaps. The kernel
+        adds it up over the group's run queues, so this is an upper bound."""
+        return sum(
+            sample.throttled_ns or 0
+            for sample in self.cgroup
+            if sample.t_ns - sample.interval_ns < token.done_ns and sample.t_ns > token.start_ns
+        )
+
+    def gpu_slowed(self, token: Token) -> str:
+        """What was unusual about the GPU's clock at the token, or "".
+
+        A reason that is set most of the time cannot explain why one token differs from its
+        neighbours. Hardware slowdown flashes when the power state changes, so it must be set
+        in two samples running.
+        """
+        at = covering(self.gpu, token)
+        if at is None:
+            return ""
+        near = self.gpu[max(at - NEIGHBOURING_SAMPLES, 0) : at + NEIGHBOURING_SAMPLES]
+        now = self.gpu[at]
+        if len(near) < LEAST_GPU_SAMPLES:
+            return ""
+        found = [name for bit, name in SLOWING_REASONS.items() if self._unusual(at, bit, near)]
+        clocks = [sample.sm_mhz for sample in near if sample.sm_mhz is not None]
+        if now.sm_mhz is not None and now.sm_mhz < SLOWER_CLOCK * median(clocks):
+            found.append(f"SM clock {now.sm_mhz:,} instead of {median(clocks):,.0f} MHz")
+        return ", ".join(found)
+
+    def _unusual(self, at: int, bit: int, near: Sequence[GpuSample]) -> bool:
+        def is_set(sample: GpuSample) -> bool:
+            return sample.event_reasons is not None and bool(sample.event_reasons & bit)
+
+        beside = [*self.gpu[max(at - 1, 0) : at], *self.gpu[at + 1 : at + 2]]
+        confirmed = bit != HW_SLOWDOWN or any(is_set(sample) for sample in beside)
+        return is_set(self.gpu[at]) and confirmed and 2 * sum(is_set(s) for s in near) < len(near)
+
+    def probe(self, token: Token) -> tuple[int, str]:
+        """How long our own measurements overlapped the token, and the longest of them.
+
+        An event of ours is stamped when its work has ended. Frames are not counted here: they
+        run in another process and cost the decode thread a CPU or the GIL at most, which run
+        delay and `frame` account for.
+        """
+        rounds = [(s.t_ns - s.call_ns, s.t_ns, "an NVML round") for s in self.gpu]
+        windows = [(w.t_ns - w.pause_ns, w.t_ns, "a profile window") for w in self.profiles]
+        return _overlap([*rounds, *windows], token)
+
+    def frame(self, token: Token) -> tuple[int, str]:
+        """How long the frame that was reported last overlapped the token."""
+        return _overlap([(s.t_ns - s.frame_ns, s.t_ns, "a frame") for s in self.frames], token)
+
+
+def covering(samples: Sequence[_Sample], token: Token) -> int | None:
+    """Position of the first sample at or after the token's end, else of the last one before."""
+    at = min(bisect_left(samples, token.done_ns, key=lambda sample: sample.t_ns), len(samples) - 1)
+    if at < 0 or abs(samples[at].t_ns - token.done_ns) > STALE_NS:
+        return None
+    return at
+
+
+def _overlap(spans: Sequence[tuple[int, int, str]], token: Token) -> tuple[int, str]:
+    total, longest, name = 0, 0, ""
+    for start, end, label in spans:
+        shared = min(end, token.done_ns) - max(start, token.start_ns)
+        if shared > 0:
+            total += shared
+            if shared > longest:
+                longest, name = shared, f"{label} of {(end - start) / 1e6:.1f} ms"
+    return min(total, token.wall_ns), name

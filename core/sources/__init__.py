@@ -1,0 +1,1 @@
+"""What events come from: an engine process, an engine in this process, a recording."""

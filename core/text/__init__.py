@@ -1,0 +1,1 @@
+"""Words: units, names, phrases and reasons, each made in one place."""

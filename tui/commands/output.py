@@ -1,0 +1,160 @@
+"""Where things go: results to stdout or into a file, everything else to stderr."""
+
+import argparse
+import errno
+import os
+import shutil
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from idlegap.tui.commands.base import PROGRAM, UsageError
+from idlegap.tui.terminal.sanitize import clean_lines
+
+if TYPE_CHECKING:
+    from msgspec import Struct
+
+STDOUT = Path("-")
+
+
+def add_json(options: argparse._ActionsContainer, what: str) -> None:
+    """Add ``--json`` to a parser or a group of it; `what` is what the document holds."""
+    options.add_argument(
+        "--json",
+        metavar="FILE|-",
+        help=f"write {what} as JSON to FILE, which is replaced if it is there already, or to stdout (-) "
+        "with nothing else there",
+    )
+
+
+def target_file(option: str, text: str | None, *, new: bool = False) -> Path | None:
+    """Where `option` wants a file, one that is not there yet if it must be `new`; checked before
+    any work is done for it. STDOUT is ``-``, and whatever else names what stdout is.
+
+    Raises:
+        UsageError: no file can be written there.
+    """
+    from idlegap.core.system.files import FileError, check_target
+
+    if text is None:
+        return None
+    if not text:
+        raise UsageError(f"{option} '': names no file")
+    path = Path(text)
+    if path == STDOUT or _is_stdout(path):
+        return STDOUT
+    try:
+        check_target(path, new=new)
+    except FileError as error:
+        raise UsageError(f"{option} {error}") from error
+    return path
+
+
+def _is_stdout(path: Path) -> bool:
+    """Text and document would otherwise overwrite each other in the one file."""
+    with suppress(OSError):
+        return os.path.samestat(path.stat(), os.fstat(1))
+    return False
+
+
+def refuse_same(option: str, target: Path | None, others: Iterable[Path], what: str) -> None:
+    """Nothing that is read or written beside `target` may be lost to it; `what` says what that is.
+
+    Raises:
+        UsageError: it is the same file as one of `others`.
+    """
+    from idlegap.core.system.files import same_file
+
+    if target not in (None, STDOUT) and any(same_file(target, other) for other in others):
+        raise UsageError(f"{option} {target}: that is {what}")
+
+
+def deliver(kind: str, result: "Struct", text: str, target: Path | None) -> None:
+    """Write `result` to `target` as a file of `kind`, and its `text` to stdout unless `target`
+    is stdout. The file comes first: it must outlive a terminal that has gone.
+
+    Raises:
+        UsageError: one of both cannot be written.
+    """
+    from idlegap.core.bench.store import encode
+
+    document = encode(kind, result)
+    if target == STDOUT:
+        emit(document)
+        return
+    failed: UsageError | None = None
+    if target is not None:
+        try:
+            save(document, target)
+        except UsageError as error:
+            failed = error
+    emit_text(text)
+    if failed is not None:
+        raise failed
+    if target is not None:
+        say(f"written to {target}")
+
+
+def save(data: bytes, target: Path) -> None:
+    """Write `data` to `target`, whole or not at all.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    from idlegap.core.system.files import FileError, whole_file
+
+    try:
+        with whole_file(target) as out:
+            out.write(data)
+    except FileError as error:
+        raise UsageError(str(error)) from error
+
+
+def emit_text(text: str) -> None:
+    """Write `text` to stdout. What it quotes of a stranger's file is shown there, never obeyed.
+
+    Raises:
+        UsageError: stdout cannot be written.
+    """
+    emit(clean_lines(text).encode(sys.stdout.encoding, "replace"))
+
+
+def emit(data: bytes) -> None:
+    """Write `data` to stdout at once. A reader that has gone (``| head``) has seen enough.
+
+    Raises:
+        UsageError: stdout cannot be written.
+    """
+    try:
+        sys.stdout.buffer.write(data)
+        sys.stdout.flush()
+    except OSError as error:
+        give_up_stdout(error)
+
+
+def give_up_stdout(error: OSError) -> None:
+    """Write nothing more to stdout after `error`. A reader that has gone is no fault.
+
+    Raises:
+        UsageError: any other error.
+    """
+    # The interpreter would fail once more when it flushes at its end.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if not isinstance(error, BrokenPipeError):
+        why = "it is closed" if error.errno == errno.EBADF else error.strerror
+        raise UsageError(f"stdout cannot be written: {why}") from error
+
+
+def say(text: str) -> None:
+    """Tell the user something on stderr; where that cannot be written, nobody is to be told."""
+    with suppress(OSError):
+        print(f"{PROGRAM}: {clean_lines(text)}", file=sys.stderr, flush=True)
+
+
+def text_width() -> int:
+    """Columns for text on stdout: the terminal's as far as lines stay readable, or 80."""
+    from idlegap.tui.tables.layout import WIDE
+
+    return min(shutil.get_terminal_size().columns, WIDE)

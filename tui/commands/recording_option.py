@@ -1,0 +1,70 @@
+"""The options `--record` and `--record-max`, the same in every verb that can record itself."""
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+from idlegap.tui.commands.base import UsageError
+from idlegap.tui.commands.file_size import parse_size
+from idlegap.tui.commands.output import refuse_same, target_file
+
+FILE, MOST = "--record", "--record-max"
+DEFAULT_MOST = "1G"
+DEFAULT_MAX_BYTES = parse_size(MOST, DEFAULT_MOST)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordOptions:
+    """Where to record; `file` is None where nobody asked for it. No recording gets larger than
+    `max_bytes`: it then ends with a mark that says so, and what is recorded goes on."""
+
+    file: Path | None = None
+    max_bytes: int = DEFAULT_MAX_BYTES
+
+
+def add_record(options: argparse._ActionsContainer) -> None:
+    """Add both options to a parser or a group of it."""
+    options.add_argument(
+        FILE, metavar="FILE", help="record all events into a new file; gzip if it ends in .gz"
+    )
+    options.add_argument(
+        MOST,
+        metavar="SIZE",
+        help=f"no recording gets larger, for example 500M (default {DEFAULT_MOST})",
+    )
+
+
+def record_from(arguments: argparse.Namespace, *, by_key: bool = False) -> RecordOptions:
+    """What was asked for; with `by_key` a recording can begin later, so a limit alone has its use.
+
+    Raises:
+        UsageError: a name that is none, a limit of nothing, one that is no size, or too low for
+            what describes the machine.
+    """
+    name = arguments.record
+    if name in ("", "-"):
+        raise UsageError(f"{FILE} {name or repr(name)}: names no file, which a recording needs")
+    file = Path(name) if name is not None else None
+    # Nothing to check, and so nothing to load before the first frame.
+    if arguments.record_max is None:
+        return RecordOptions(file)
+    from idlegap.core.recording.limited_file import LEAST_BYTES
+
+    size = parse_size(MOST, arguments.record_max)
+    if size < LEAST_BYTES:
+        raise UsageError(f"{MOST} {arguments.record_max}: must be at least {LEAST_BYTES:,} bytes")
+    if file is None and not by_key:
+        raise UsageError(f"{MOST} {arguments.record_max}: nothing is recorded without {FILE} FILE")
+    return RecordOptions(file, size)
+
+
+def json_target(arguments: argparse.Namespace, record: RecordOptions) -> Path | None:
+    """Where ``--json`` goes beside the recording `record`.
+
+    Raises:
+        UsageError: no file can be written there, or both are one.
+    """
+    target = target_file("--json", arguments.json)
+    if record.file is not None:
+        refuse_same("--json", target, [record.file], f"the file of {FILE}")
+    return target

@@ -1,0 +1,1 @@
+"""The latency strip: tokens over time, on an axis that begins at zero."""
