@@ -9,7 +9,7 @@ submitting is the token: elsewhere the thread spins until the device is done.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from idlegap.core.measure.limits import SUBMITS_ALWAYS_SHARE
+from idlegap.core.measure.limits import DISPATCH_SHARE
 from idlegap.core.measure.statistics import median
 from idlegap.core.measure.typical_token import LEAST_TOKENS
 from idlegap.core.protocol.events import Token
@@ -75,7 +75,7 @@ def cpu_work(recent: Sequence[Token], least: LeastCpu) -> CpuWork | str:
 def _submitting(tokens: Sequence[Token]) -> bool:
     """Whether submitting is the token, in the median."""
     wall_ns = median([token.wall_ns for token in tokens])
-    return median([token.dispatch_ns for token in tokens]) >= SUBMITS_ALWAYS_SHARE * wall_ns
+    return median([token.dispatch_ns for token in tokens]) >= DISPATCH_SHARE * wall_ns
 
 
 def _cpu_ns(tokens: Sequence[Token]) -> int | None:

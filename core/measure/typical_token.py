@@ -9,7 +9,7 @@ would notice.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from idlegap.core.measure.limits import SUBMITS_ALWAYS_SHARE
+from idlegap.core.measure.limits import DISPATCH_SHARE
 from idlegap.core.measure.statistics import mad, median
 from idlegap.core.protocol.events import Token
 
@@ -40,7 +40,7 @@ class Typical:
     @property
     def submits_always(self) -> bool:
         """Whether submitting is the token: only there CPU time holds no spinning for the device."""
-        return self.dispatch_ns >= SUBMITS_ALWAYS_SHARE * self.wall_ns
+        return self.dispatch_ns >= DISPATCH_SHARE * self.wall_ns
 
     def is_slow(self, token: Token) -> bool:
         return token.wall_ns > self.threshold_ns

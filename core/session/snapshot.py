@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from idlegap.core.measure.cpu_time import CpuWork
 from idlegap.core.measure.device_time import Split
+from idlegap.core.measure.limits import Judgement, judge
 from idlegap.core.measure.roofline import Ceiling
 from idlegap.core.protocol.events import (
     CgroupSample,
@@ -84,6 +85,12 @@ class ModeView:
     profile: ProfileWindow | None = None
     verified: Verified | None = None
     first_round: bool = False
+
+    @property
+    def judgement(self) -> Judgement:
+        """What limits this mode, by its split."""
+        reason = self.split_reason
+        return judge(self.split, wall_ns=self.wall_ns or 0, dispatch_ns=self.dispatch_ns, reason=reason)
 
     @property
     def visited(self) -> bool:

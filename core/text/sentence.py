@@ -8,13 +8,7 @@ from textwrap import shorten
 
 from idlegap.core.measure.cpu_time import CpuWork
 from idlegap.core.measure.device_time import Split
-from idlegap.core.measure.limits import (
-    DEVICE_BUSY_SHARE,
-    HOST_IDLE_SHARE,
-    STREAMS_WEIGHTS_SHARE,
-    SUBMITS_ALWAYS_SHARE,
-    SUBMITS_ONCE_SHARE,
-)
+from idlegap.core.measure.limits import NOTABLE_SPEED_UP, ONE_DISPATCH_SHARE, Judgement
 from idlegap.core.protocol.events import CgroupSample, Stage, Verified
 from idlegap.core.protocol.modes import BASELINE, EAGER, ONE_GRAPH
 from idlegap.core.session.snapshot import ModeView, Snapshot, StageView
@@ -22,9 +16,6 @@ from idlegap.core.slow_tokens.contention import RECENT_NS, Contention
 
 LONGEST = 160
 """Two lines of an 80-column terminal."""
-
-SLOWER_THAN_BASELINE = 0.97
-"""Medians of one mode differ by up to 3 % between rounds on a quiet host."""
 
 TOLD_NS = 30_000_000_000
 """So long from when it was found the sentence of a mode that it concerns tells that the host has
@@ -94,11 +85,11 @@ def _sentence(snapshot: Snapshot, contention: Contention | None) -> str:
     work = snapshot.cpu_work
     if work is not None and work.slow:
         return _slowed(work, row.split)
-    if row.name not in EAGER and row.speedup is not None and row.speedup < SLOWER_THAN_BASELINE:
+    if row.name not in EAGER and row.speedup is not None and row.speedup < 1 - NOTABLE_SPEED_UP:
         return _slower(snapshot, row, row.wall_ns)
-    if row.split is None:
+    if row.judgement.limit == "unknown":
         return _unsplit(row, row.wall_ns)
-    return _limited(row, row.wall_ns, row.split)
+    return _limited(row, row.judgement)
 
 
 def _loading(stage: StageView, seconds: str, contention: Contention | None) -> str:
@@ -207,32 +198,30 @@ def _unsplit(row: ModeView, wall_ns: int) -> str:
     return f"The host submits in {submits} ms and waits {_ms(row.wait_ns)} of {token}; {unknown}."
 
 
-def _limited(row: ModeView, wall_ns: int, split: Split) -> str:
-    dispatch_ns = row.dispatch_ns or 0
+def _limited(row: ModeView, judgement: Judgement) -> str:
+    dispatch_ns, late_ns = row.dispatch_ns or 0, judgement.late_ns or 0
     kernels = row.profile.kernels if row.profile is not None else 0
-    late_ns = split.host_gap_ns + split.launch_latency_ns  # both exist only because the host is late
-    busy, late, token = _ms(split.busy_ns), _ms(late_ns), f"{_ms(wall_ns)} ms token"
-    if dispatch_ns >= SUBMITS_ALWAYS_SHARE * wall_ns and late_ns >= HOST_IDLE_SHARE * wall_ns:
-        what = f" {kernels:,} kernels, {_us(dispatch_ns / kernels)} µs each" if kernels else ""
-        return (
-            f"The GPU computes {busy} ms of each {token}; the host needs {_ms(dispatch_ns)} ms "
-            f"to submit{what}; a faster GPU would not help."
-        )
-    if split.bound_ns is not None and split.bound_ns >= STREAMS_WEIGHTS_SHARE * wall_ns:
-        stream = f"streaming the weights takes {_ms(split.bound_ns)} ms of each {token}"
-        return f"Memory bandwidth limits: {stream}; the host costs {late} ms."
-    if split.busy_ns + split.device_gap_ns >= DEVICE_BUSY_SHARE * wall_ns:
-        if row.name in ONE_GRAPH and dispatch_ns <= SUBMITS_ONCE_SHARE * wall_ns and kernels:
-            gap = f"what is left is {_us(split.device_gap_ns / kernels)} µs between {kernels:,} kernels"
-            left = (
-                gap if split.device_gap_ns >= late_ns else f"the GPU waits {late} ms of each {token} for it"
+    busy, late, token = _ms(judgement.busy_ns or 0), _ms(late_ns), f"{_ms(judgement.wall_ns)} ms token"
+    match judgement.limit:
+        case "host" if judgement.host_paced:
+            what = f" {kernels:,} kernels, {_us(dispatch_ns / kernels)} µs each" if kernels else ""
+            return (
+                f"The GPU computes {busy} ms of each {token}; the host needs {_ms(dispatch_ns)} ms "
+                f"to submit{what}; a faster GPU would not help."
             )
-            return f"The host submits once per token; {left}."
-        return f"The GPU limits: it computes {busy} ms of each {token}; the host costs {late} ms."
-    return (
-        f"The GPU computes {busy} ms of each {token} and idles {late} ms for the host, "
-        f"which submits for {_ms(dispatch_ns)} ms."
-    )
+        case "host" | "mixed":
+            limits = "The host limits" if judgement.limit == "host" else "Host and GPU both limit"
+            return f"{limits}: of each {token} the GPU computes {busy} ms and idles {late} ms for the host."
+        case "bandwidth":
+            stream = f"streaming the weights takes {_ms(judgement.bound_ns or 0)} ms of each {token}"
+            return f"Memory bandwidth limits: {stream}; the host costs {late} ms."
+        case _:
+            gap_ns = judgement.device_gap_ns or 0
+            if row.name in ONE_GRAPH and dispatch_ns <= ONE_DISPATCH_SHARE * judgement.wall_ns and kernels:
+                gap = f"what is left is {_us(gap_ns / kernels)} µs between {kernels:,} kernels"
+                left = gap if gap_ns >= late_ns else f"the GPU waits {late} ms of each {token} for it"
+                return f"The host submits once per token; {left}."
+            return f"The GPU limits: it computes {busy} ms of each {token}; the host costs {late} ms."
 
 
 def _since(snapshot: Snapshot) -> str:

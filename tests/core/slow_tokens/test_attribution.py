@@ -16,12 +16,12 @@ from idlegap.core.protocol.events import (
     Token,
     TokenBatch,
 )
+from idlegap.core.report.slow_tokens import slow_tokens
 from idlegap.core.slow_tokens.attribution import (
     KEPT_SAMPLES,
     MOST_PENDING,
     PATIENCE_NS,
     Attribution,
-    slow_tokens,
 )
 from idlegap.core.slow_tokens.explain import SlowToken, total_shares
 from tests.ready import engine_ready
