@@ -30,7 +30,7 @@ def timed_events(path: Path, start_ns: int) -> Generator[Timed, None, None]:
         yield due_ns, EngineFailed(due_ns, str(error), hint="the file has changed since it was opened")
 
 
-class Tape:
+class EventStream:
     """Runs from the start of the recording at `path` to its end, once."""
 
     def __init__(self, path: Path, start_ns: int) -> None:

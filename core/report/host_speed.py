@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 
 from idlegap.core.protocol.modes import EAGER, MODE_NAMES
-from idlegap.core.report.setup import Setup
 from idlegap.core.session.host_changes import changed_speed, changed_within, kernel_ns, told_by_cpu_time
+from idlegap.core.session.setup import Setup
 from idlegap.core.session.visits import Visit
 from idlegap.core.text.units import ms, us
 

@@ -6,11 +6,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from idlegap.core.protocol.modes import MODES
 from idlegap.core.report import charts, tables
-from idlegap.core.report.gather import Facts
-from idlegap.core.report.verdict import verdict
+from idlegap.core.report.conclusion import conclusion
+from idlegap.core.report.gather import Report
 
 
-def render(facts: Facts) -> str:
+def render(facts: Report) -> str:
     """The whole page. Everything that came from the recording is escaped; charts are images
     within the page, so that nothing in them can act."""
     # Tags of the template must not leave blank lines behind.
@@ -22,12 +22,12 @@ def render(facts: Facts) -> str:
         lstrip_blocks=True,
     )
     bound_ns = facts.ceiling.bound_ns if facts.ceiling is not None else None
-    points = charts.strip_points(facts.setup)
+    points = charts.strip_points(facts.setup.log) if facts.setup.log is not None else []
     totals = tables.cause_totals(facts.slow)
     return environment.get_template("page.html").render(
         facts=facts,
         title=_title(facts),
-        verdict=verdict(facts),
+        conclusion=conclusion(facts),
         remarks=tables.remarks(facts),
         machine=tables.machine(facts),
         modes=tables.modes(facts),
@@ -42,7 +42,7 @@ def render(facts: Facts) -> str:
     )
 
 
-def _title(facts: Facts) -> str:
+def _title(facts: Report) -> str:
     engine = facts.setup.engine
     device = facts.gpu.name if facts.gpu is not None and facts.gpu.name else None
     if device is None and engine is not None:

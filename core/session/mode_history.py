@@ -36,6 +36,7 @@ class ModeHistory:
 
     `tokens` are counted ones, of an earlier visit while they are `_stale`. `new` are those at new
     cache lengths since the last counted one of this visit; they stand in where there are no others.
+    `token_ns` is about what a token takes, as last seen, counted or not.
     A mode that has `_resumed` has decoded nothing yet since it was entered.
     """
 
@@ -47,6 +48,7 @@ class ModeHistory:
     verified: Verified | None = None
     least_cpu: LeastCpu = field(default_factory=LeastCpu)
     total: int = 0
+    token_ns: int | None = None
     _stale: bool = False
     _resumed: bool = False
     _typical: Typical | None = None

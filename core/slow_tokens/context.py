@@ -18,7 +18,7 @@ from idlegap.core.protocol.events import (
     ProfileWindow,
     Token,
 )
-from idlegap.core.slow_tokens.cpu_users import Loads, Rivals
+from idlegap.core.slow_tokens.cpu_users import CpuUsers, Loads
 
 STALE_NS = 1_500_000_000
 """A sample further away than this says nothing; the slowest tier in use reads once a second."""
@@ -49,7 +49,7 @@ _Sample = TypeVar("_Sample", CpuSample, GpuSample, CgroupSample, MonitorSample)
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class Context:
     """Sensor events of the time around some tokens, each kind oldest first.
 
     `tokens` are all tokens of that time, excluded ones too: they say how much of the engine's
@@ -65,7 +65,7 @@ class Surroundings:
     tokens: Sequence[Token] = ()
     usual: Loads | None = None
 
-    def rivals(self, token: Token) -> Rivals | None:
+    def cpu_users(self, token: Token) -> CpuUsers | None:
         """Who else used the CPU around `token`; None where that was not read.
 
         A rival must have used the CPU for as long as the decode thread waited, so whole
@@ -93,7 +93,7 @@ class Surroundings:
         now = self.cpu[last]
         core = now.decode_core
         load = now.core_pct[core] if core is not None and core < len(now.core_pct) else None
-        return Rivals(own, others, stolen, window, core, load)
+        return CpuUsers(own, others, stolen, window, core, load)
 
     def _decode_cpu_ns(self, start_ns: int, end_ns: int) -> int:
         """CPU time of the decode thread within an interval. Between tokens it counts as busy,

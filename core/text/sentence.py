@@ -11,8 +11,11 @@ from idlegap.core.measure.device_time import Split
 from idlegap.core.measure.limits import NOTABLE_SPEED_UP, ONE_DISPATCH_SHARE, Judgement
 from idlegap.core.protocol.events import CgroupSample, Stage, Verified
 from idlegap.core.protocol.modes import BASELINE, EAGER, ONE_GRAPH
-from idlegap.core.session.snapshot import ModeView, Snapshot, StageView
-from idlegap.core.slow_tokens.contention import RECENT_NS, Contention
+from idlegap.core.session.snapshot import TOKENLESS, ModeView, Snapshot, StageView
+from idlegap.core.slow_tokens.causes import Contention
+from idlegap.core.slow_tokens.contention import RECENT_NS
+from idlegap.core.text.contention import contention_words
+from idlegap.core.text.limits import LIMITS
 
 LONGEST = 160
 """Two lines of an 80-column terminal."""
@@ -35,30 +38,17 @@ _STAGES = {
     "verifying": "Comparing tokens with eager",
     "stopped": "The engine stopped",
 }
-TOKENLESS: tuple[Stage, ...] = (
-    "starting",
-    "importing",
-    "downloading",
-    "building",
-    "bandwidth",
-    "warming up",
-    "capturing",
-    "compiling",
-    "verifying",
-)
-"""Stages in which no counted token can flow, whatever was measured before."""
-
 _DECODES: tuple[Stage, ...] = ("decoding", "profiling")
 
 
-def limiting_sentence(snapshot: Snapshot, contention: Contention | None = None) -> str:
+def limiting_sentence(snapshot: Snapshot) -> str:
     """What limits this machine now: one sentence of at most LONGEST characters. While tokens flow
-    and `contention` holds the decode thread back, it speaks of that."""
-    return shorten(_sentence(snapshot, contention), LONGEST, placeholder=" ...")
+    and something holds the decode thread back, it speaks of that."""
+    return shorten(_sentence(snapshot), LONGEST, placeholder=" ...")
 
 
-def _sentence(snapshot: Snapshot, contention: Contention | None) -> str:
-    stage, row = snapshot.stage, snapshot.mode_view(snapshot.mode)
+def _sentence(snapshot: Snapshot) -> str:
+    stage, row, contention = snapshot.stage, snapshot.mode_view(snapshot.mode), snapshot.contention
     if snapshot.failed is not None:
         return f"The engine failed {_since(snapshot)}s ago: {snapshot.failed.reason.rstrip('. ')}."
     if snapshot.paused or stage.stage == "paused":
@@ -101,7 +91,8 @@ def _loading(stage: StageView, seconds: str, contention: Contention | None) -> s
 
 def _beside(contention: Contention | None) -> str:
     """Contention in a few words, for a sentence about something else."""
-    return f"; {contention.text}" if contention is not None and contention.text else ""
+    words = contention_words(contention)
+    return f"; {words}" if words else ""
 
 
 def _contended(snapshot: Snapshot, contention: Contention, wall_ns: int) -> str:
@@ -210,18 +201,20 @@ def _limited(row: ModeView, judgement: Judgement) -> str:
                 f"to submit{what}; a faster GPU would not help."
             )
         case "host" | "mixed":
-            limits = "The host limits" if judgement.limit == "host" else "Host and GPU both limit"
-            return f"{limits}: of each {token} the GPU computes {busy} ms and idles {late} ms for the host."
+            idles = f"the GPU computes {busy} ms and idles {late} ms for the host"
+            return f"{LIMITS[judgement.limit]}: of each {token} {idles}."
         case "bandwidth":
             stream = f"streaming the weights takes {_ms(judgement.bound_ns or 0)} ms of each {token}"
-            return f"Memory bandwidth limits: {stream}; the host costs {late} ms."
+            return f"{LIMITS[judgement.limit]}: {stream}; the host costs {late} ms."
         case _:
             gap_ns = judgement.device_gap_ns or 0
             if row.name in ONE_GRAPH and dispatch_ns <= ONE_DISPATCH_SHARE * judgement.wall_ns and kernels:
                 gap = f"what is left is {_us(gap_ns / kernels)} µs between {kernels:,} kernels"
                 left = gap if gap_ns >= late_ns else f"the GPU waits {late} ms of each {token} for it"
                 return f"The host submits once per token; {left}."
-            return f"The GPU limits: it computes {busy} ms of each {token}; the host costs {late} ms."
+            return (
+                f"{LIMITS[judgement.limit]}: it computes {busy} ms of each {token}; the host costs {late} ms."
+            )
 
 
 def _since(snapshot: Snapshot) -> str:

@@ -213,9 +213,9 @@ def test_the_live_screen_imports_no_torch() -> None:
         "import sys\n"
         "import idlegap.tui.apps.run\n"
         "from idlegap.tui.cli import parse\n"
-        "from idlegap.tui.commands.live import build_session, join, options_from, recorder_for\n"
+        "from idlegap.tui.commands.live import build_run, join, options_from, recorder_for\n"
         "options = options_from(parse([]))\n"
-        "build_session(options)\n"
+        "build_run(options)\n"
         "join(options, recorder_for(options))\n"
         "print([m for m in ('torch', 'transformers', 'pynvml') if m in sys.modules])"
     )

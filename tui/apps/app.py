@@ -10,11 +10,12 @@ from pathlib import Path
 from textual.app import App
 from textual.binding import Binding
 
-from idlegap.core.session.snapshot import Snapshot
-from idlegap.tui.apps.feed import Feed
+from idlegap.core.session.first_snapshot import first_snapshot
+from idlegap.core.session.snapshot import FromApp, Snapshot
+from idlegap.tui.apps.answers import Answers
 from idlegap.tui.apps.frame_rate import Pace
-from idlegap.tui.apps.notices import Notices
 from idlegap.tui.apps.screen_cost import FrameMeter
+from idlegap.tui.apps.screen_session import ScreenSession
 from idlegap.tui.apps.svg_file import save_svg
 from idlegap.tui.commands.exit_codes import ExitCode, signal_code
 from idlegap.tui.screens.base import SnapshotScreen
@@ -33,15 +34,18 @@ _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
 class IdlegapApp(App[None]):
-    """Shows a `Feed`. Ends with the exit code of `tui.commands.exit_codes` as its return code.
+    """Shows a session. Ends with the exit code of `tui.commands.exit_codes` as its return code.
 
     Args:
-        feed: where snapshots come from and commands go.
+        session: where snapshots come from and commands go; None where it is opened after the first
+            paint, which needs none of what it loads.
+        before: the snapshot while no session is open.
         level: which characters the terminal can show.
         fps: frames a second at most.
         output: the terminal, where it is to be counted and watched; None in tests.
         clock: CLOCK_MONOTONIC in ns.
         greeting: said once at the start.
+        on_snapshot: given every snapshot that is shown.
     """
 
     CSS = f"Screen {{ background: {BACKGROUND}; }}"
@@ -58,24 +62,28 @@ class IdlegapApp(App[None]):
 
     def __init__(
         self,
-        feed: Feed,
+        session: ScreenSession | None = None,
         *,
+        before: Callable[[int, FromApp], Snapshot] = first_snapshot,
         level: GlyphLevel = GlyphLevel.BRAILLE,
         fps: float = DEFAULT_FPS,
         output: TerminalOutput | None = None,
         clock: Callable[[], int] = time.perf_counter_ns,
         greeting: str = "",
+        on_snapshot: Callable[[Snapshot], object] = lambda snap: None,
     ) -> None:
         super().__init__(driver_class=TerminalDriver if output is not None else None)
         self.output = output
-        self._feed = feed
+        self._session = session
+        self._before = before
         self._fps = fps
         self._clock = clock
         self._greeting = greeting
+        self._on_snapshot = on_snapshot
         self._pace = Pace(fps)
         self._meter = FrameMeter(clock)
-        self._snapshot = feed.snapshot(clock())
-        self._notices = Notices()
+        self._answers = Answers()
+        self._snapshot = self.picture(clock(), FromApp())
         self._level = level
         self._pages: dict[str, PageScreen] = {}
 
@@ -99,7 +107,7 @@ class IdlegapApp(App[None]):
 
     def _begin(self) -> None:
         self.set_interval(1 / self._fps, self._tick)
-        self._feed.start()
+        self.session.start()
 
     def on_resize(self) -> None:
         """A new size shows the newest snapshot at once."""
@@ -115,12 +123,14 @@ class IdlegapApp(App[None]):
         self._meter.frame()
         sample = self._meter.sample(self.output.bytes_written if self.output is not None else None)
         if sample is not None:
-            self._feed.note_frame(sample)
+            self.session.note_frame(sample)
 
     def draw(self) -> None:
         """Show the newest snapshot on the screen that is on top."""
         now_ns = self._clock()
-        snap = self._snapshot = self._notices.put_on(self.picture(now_ns), now_ns)
+        snap = self._snapshot = self.picture(now_ns, self.from_app(now_ns))
+        self._answers.shown(snap)
+        self._on_snapshot(snap)
         code = self.verdict(snap)
         if code is not None:
             self._end(code)
@@ -130,9 +140,24 @@ class IdlegapApp(App[None]):
             screen.show(snap)
             screen.draw_touched()
 
-    def picture(self, now_ns: int) -> Snapshot:
+    def picture(self, now_ns: int, app: FromApp) -> Snapshot:
         """The newest snapshot, with what the app itself knows."""
-        return self._feed.snapshot(now_ns)
+        return (self._session.snapshot if self._session is not None else self._before)(now_ns, app)
+
+    @property
+    def session(self) -> ScreenSession:
+        """The session, opened by now."""
+        if self._session is None:
+            self._session = self.open_session()
+        return self._session
+
+    def open_session(self) -> ScreenSession:
+        """Make the session, where none was given."""
+        raise NotImplementedError
+
+    def from_app(self, now_ns: int) -> FromApp:
+        """What the snapshot cannot know by itself."""
+        return FromApp(answer=self._answers.current(now_ns))
 
     def verdict(self, snap: Snapshot) -> ExitCode | None:
         """The exit code with which `snap` ends the app by itself; None goes on."""
@@ -201,5 +226,5 @@ class IdlegapApp(App[None]):
             self.exit(return_code=code)
 
     def _say(self, text: str) -> None:
-        self._notices.say(text, self._clock())
+        self._answers.say(text, self._clock())
         self.draw()

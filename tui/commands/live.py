@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from idlegap.core.protocol.events import SensorEvent
     from idlegap.core.protocol.settings import Settings
     from idlegap.core.recording import Recorder
-    from idlegap.tui.apps.live_session import Joined, LiveSession
+    from idlegap.core.session.snapshot import Snapshot
+    from idlegap.tui.apps.live_run import Joined, LiveRun
 
 HELP = "decode on this machine and watch (the default)"
 FPS_RANGE = range(1, 11)
@@ -94,16 +95,22 @@ def run(arguments: argparse.Namespace) -> int:
 
     log, elsewhere = _own_log() if options.in_process else (None, "")
     tally = tally_for(options.metrics)
-    live = build_session(options, tally)
-    with serving(options.metrics, tally, lambda: live.latest) as url:
+    live = build_run(options, tally)
+    newest: deque[Snapshot] = deque(maxlen=1)
+    with serving(options.metrics, tally, lambda: newest[0] if newest else None) as url:
         if options.record.file is not None:
             _record(live, options.record.file)
         metrics = f"metrics are served at {url}" if url else ""
         greeting = "; ".join(filter(None, (metrics, elsewhere)))
         code = run_screen(
-            live,
+            live.close,
             lambda level, output: LiveApp(
-                live, level=level, fps=options.fps, output=output, greeting=greeting
+                live,
+                level=level,
+                fps=options.fps,
+                output=output,
+                greeting=greeting,
+                on_snapshot=newest.append,
             ),
             log,
         )
@@ -112,11 +119,11 @@ def run(arguments: argparse.Namespace) -> int:
     return code
 
 
-def build_session(options: LiveOptions, tally: "Tally | None" = None) -> "LiveSession":
-    """The session that was asked for; engine and sensors join it after the first paint."""
-    from idlegap.tui.apps.live_session import LiveSession
+def build_run(options: LiveOptions, tally: "Tally | None" = None) -> "LiveRun":
+    """The run that was asked for; engine and sensors join it after the first paint."""
+    from idlegap.tui.apps.live_run import LiveRun
 
-    return LiveSession(
+    return LiveRun(
         lambda recorder: join(options, recorder, tally),
         recorder=lambda: recorder_for(options),
         max_bytes=options.record.max_bytes,
@@ -138,7 +145,7 @@ def join(options: LiveOptions, recorder: "Recorder", tally: "Tally | None" = Non
     from idlegap.core.session.session import Session
     from idlegap.core.sources.engine import EngineProcess, InProcessEngine
     from idlegap.core.system.neighbours import NoisyNeighbours
-    from idlegap.tui.apps.live_session import Joined
+    from idlegap.tui.apps.live_run import Joined
 
     # As in `run_screen`, for what was loaded just now.
     gc.freeze()
@@ -154,7 +161,7 @@ def join(options: LiveOptions, recorder: "Recorder", tally: "Tally | None" = Non
     return Joined(session, NoisyNeighbours(session.note_neighbours))
 
 
-def _record(live: "LiveSession", file: Path) -> None:
+def _record(live: "LiveRun", file: Path) -> None:
     from idlegap.core.recording import RecordingError
 
     try:

@@ -34,4 +34,4 @@ def run(arguments: argparse.Namespace) -> int:
         from idlegap.tui.apps.replay import ReplayApp
         from idlegap.tui.apps.run import run_screen
 
-        return run_screen(replay, lambda level, output: ReplayApp(replay, level=level, output=output))
+        return run_screen(replay.close, lambda level, output: ReplayApp(replay, level=level, output=output))

@@ -30,13 +30,13 @@ def run(arguments: argparse.Namespace) -> int:
             installed.
         KeyboardInterrupt: ctrl+c came before anything was served.
     """
-    from idlegap.core.recording import survey
+    from idlegap.core.recording import read_index
 
     port: int = arguments.port
     if not 0 < port < 65536:
         raise UsageError(f"--port {port}: must be from 1 to 65535")
     with recording_path(arguments.file) as path:
-        ending = survey(path).ending.text
+        ending = read_index(path).ending.text
         try:
             from idlegap.tui.apps.replay_server import ReplayServer
         except ImportError as error:

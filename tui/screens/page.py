@@ -43,8 +43,8 @@ class Page(Panel):
         keys = Line().add(" esc", KEY).add(" back", DIM)
         if len(body) > room:
             keys.add("   ↑ ↓", KEY).add(f" rows {self._top + 1}-{self._top + len(shown)} of {len(body)}", DIM)
-        if snap.notice:
-            keys.add("   ! ", WARN).add(shorten(snap.notice, max(0, width - keys.cells)), WARN)
+        if snap.message:
+            keys.add("   ! ", WARN).add(shorten(snap.message, max(0, width - keys.cells)), WARN)
         return [head, *shown, *[Line()] * (room - len(shown)), keys]
 
 

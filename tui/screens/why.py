@@ -3,6 +3,7 @@
 from idlegap.core.measure.typical_token import LEAST_TOKENS, SLOW_MADS, SLOW_SHARE
 from idlegap.core.session.snapshot import Snapshot
 from idlegap.core.slow_tokens.causes import CauseTotal, SlowView
+from idlegap.core.text.contention import advice, contention_words
 from idlegap.tui.widgets import units
 from idlegap.tui.widgets.cause_marks import MARKS, MEANINGS, mark
 from idlegap.tui.widgets.line import Line
@@ -21,8 +22,8 @@ def why_text(snap: Snapshot, width: int) -> list[Line]:
     """The rows of the page."""
     room = min(width, _READABLE)
     lines = [Line(), title("now", "", width)]
-    if snap.contended:
-        lines += wrapped(f"CONTENDED: {snap.contended}", room, 2, "   ", WARN)
+    if snap.contention is not None:
+        lines += wrapped(f"CONTENDED: {contention_words(snap.contention)}", room, 2, "   ", WARN)
     elif snap.halted:
         lines.append(Line().add(f"   {NOTHING_DECODES}", DIM))
     elif snap.cpu_work is not None and snap.cpu_work.slow:
@@ -32,7 +33,7 @@ def why_text(snap: Snapshot, width: int) -> list[Line]:
         lines.append(Line().add("   nobody holds the decode thread back", GOOD))
     if snap.neighbours:
         lines.append(Line().add(f"   {own_neighbours(snap.neighbours)}: keys n and N", TEXT))
-    lines += wrapped(snap.advice, room, 3, " ► ", SENTENCE)
+    lines += wrapped(advice(snap), room, 3, " ► ", SENTENCE)
     lines += [Line(), title("what slow tokens lost", since_words(snap), width)]
     lines += share_rows(snap.slow_shares, width)
     lines += wrapped(threshold_words(snap), room, 3, "   ", DIM)

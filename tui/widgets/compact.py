@@ -1,6 +1,8 @@
 """The whole monitor in a few rows, for terminals too small for anything else."""
 
 from idlegap.core.session.snapshot import Snapshot
+from idlegap.core.text.contention import contention_words
+from idlegap.core.text.sentence import limiting_sentence
 from idlegap.tui.widgets.line import Line
 from idlegap.tui.widgets.loading import stage_words
 from idlegap.tui.widgets.palette import BAD, DIM, KEY, SENTENCE, STRONG, TEXT, WARN
@@ -26,8 +28,8 @@ class Compact(Panel):
         if snap.playback is not None:
             at = f"{clock(snap.playback.position_ns)}/{clock(snap.playback.length_ns)}"
             lines.append(Line().add(f"{playback_words(snap.playback)} {at}", DIM))
-        if snap.contended:
-            lines.append(Line().add("CONTENDED ", WARN).add(snap.contended, TEXT))
+        if snap.contention is not None:
+            lines.append(Line().add("CONTENDED ", WARN).add(contention_words(snap.contention), TEXT))
         if snap.rate is not None and snap.mode is not None:
             ink = DIM if snap.halted else STRONG
             lines.append(Line().add(f"{rate(snap.rate.tok_per_s)} tok/s", ink))
@@ -37,7 +39,7 @@ class Compact(Panel):
             busy = true_busy(snap)
             if busy is not None:
                 lines.append(Line().add(f"GPU idle {share(1 - busy).strip()}", TEXT))
-        text, style = (snap.notice, WARN) if snap.notice else (snap.sentence, SENTENCE)
+        text, style = (snap.message, WARN) if snap.message else (limiting_sentence(snap), SENTENCE)
         room = height - len(lines)
         if room > 1:
             lines += wrapped(text, width, room - 1, "", style)

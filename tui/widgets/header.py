@@ -57,7 +57,7 @@ def state_words(snap: Snapshot) -> tuple[str, Style]:
 
 def _right(snap: Snapshot) -> Line:
     line = Line()
-    if snap.contended:
+    if snap.contention is not None:
         line.add("CONTENDED", BADGE).add("  ")
     recording = snap.recording
     if recording is not None and recording.problem:

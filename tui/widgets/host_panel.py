@@ -1,6 +1,7 @@
 """The host: is the decode thread's core its own, and who else wants it?"""
 
 from idlegap.core.session.snapshot import Snapshot
+from idlegap.core.text.contention import contention_words
 from idlegap.tui.terminal.glyphs import GlyphLevel
 from idlegap.tui.widgets import readings
 from idlegap.tui.widgets.cores import core_line, cores_per_bar, marker_column
@@ -32,7 +33,7 @@ def _short(snap: Snapshot, width: int, level: GlyphLevel) -> list[Line]:
         first.extend(core_line(cpu.core_pct, cpu.decode_core, SHORT_CORES, level)).add("  ")
     place = [("decode on core", readings.decode_core(cpu)), ("kept waiting", readings.run_delay(snap))]
     machine = [
-        *([("", snap.contended)] if snap.contended else []),
+        *([("", contention_words(snap.contention))] if snap.contention is not None else []),
         *([("CPU time", readings.cpu_work(snap))] if snap.cpu_work and snap.cpu_work.slow else []),
         *([("", readings.own_neighbours(snap.neighbours))] if snap.neighbours else []),
         ("others", readings.others(cpu)),
@@ -78,7 +79,7 @@ def _tall(snap: Snapshot, width: int, height: int, level: GlyphLevel) -> list[Li
     ]
     rows = [
         ("CPU readings", readings.staleness(cpu, snap)),
-        ("CONTENDED", snap.contended),
+        ("CONTENDED", contention_words(snap.contention)),
         ("beside it", readings.own_neighbours(snap.neighbours) if snap.neighbours else ""),
         *rows,
     ]

@@ -1,6 +1,7 @@
 """One plain sentence on what limits this machine now, or what just happened."""
 
 from idlegap.core.session.snapshot import Snapshot
+from idlegap.core.text.sentence import limiting_sentence
 from idlegap.tui.widgets.line import Line
 from idlegap.tui.widgets.palette import SENTENCE, WARN
 from idlegap.tui.widgets.panel import Panel
@@ -15,9 +16,9 @@ class Sentence(Panel):
     """The session's sentence; a notice takes its place for as long as it stands."""
 
     def paint(self, snap: Snapshot, width: int, height: int) -> list[Line]:
-        if snap.notice:
-            return wrapped(snap.notice, width, height, " ! ", WARN)
+        if snap.message:
+            return wrapped(snap.message, width, height, " ! ", WARN)
         if snap.failed is not None:
             end = _BEFORE_A_TOKEN if is_tokenless(snap) else _AFTER_THE_END
             return wrapped(end, width, height, " ► ", SENTENCE)
-        return wrapped(snap.sentence, width, height, " ► ", SENTENCE)
+        return wrapped(limiting_sentence(snap), width, height, " ► ", SENTENCE)

@@ -66,7 +66,16 @@ GPU = GpuSample(
     0,
     missing=dict.fromkeys(("gpm_sm_pct",), "needs Hopper or later"),
 )
-SENSORS = SensorReadings(HOST, CPU, CGROUP, GPU_INFO, GPU)
+
+
+def readings(*events: SensorEvent) -> SensorReadings:
+    found = SensorReadings()
+    for event in events:
+        found.facts.apply(event)
+    return found
+
+
+SENSORS = readings(HOST, CPU, CGROUP, GPU_INFO, GPU)
 READY_ALL = replace_struct(READY, modes=tuple(ModeStatus(name) for name in MODE_NAMES))
 ANSWER = EngineAnswer(
     READY_ALL,
@@ -150,12 +159,12 @@ def test_no_quota_is_a_reading_and_no_pressure_is_none() -> None:
 
 def test_without_nvml_every_gpu_reading_has_the_one_reason() -> None:
     reason = "no NVIDIA driver: NVML shared library not found"
-    gone = SensorReadings(HOST, CPU, CGROUP, GpuInfo(0, None, None, missing={"nvml": reason}))
+    gone = readings(HOST, CPU, CGROUP, GpuInfo(0, None, None, missing={"nvml": reason}))
     found = diagnose(CPU_TORCH, gone, None)
     (section,) = [section for section in found.sections if section.name == "GPU"]
     assert {one.text for one in section.findings} == {reason}
     assert doctor_text(found).count(reason) == 1
-    silent = diagnose(SOFTWARE, SensorReadings(HOST, CPU, CGROUP), ANSWER)
+    silent = diagnose(SOFTWARE, readings(HOST, CPU, CGROUP), ANSWER)
     assert finding(silent, "utilisation").text == "NVML does not answer"
 
 
@@ -283,7 +292,8 @@ def test_sensors_are_listened_to_for_a_moment_and_stopped() -> None:
     found = read_sensors(sensors, heard, "uuid", pause=lambda seconds: sensors.calls.append("pause"))
     assert sensors.calls == ["start", "pause", "stop"]
     assert sensors.watched == "uuid"
-    assert (found.host, found.cpu, found.cgroup, found.gpu_info, found.gpu) == (
+    facts = found.facts
+    assert (facts.host, facts.cpu, facts.cgroup, facts.gpu_info, facts.gpu) == (
         HOST,
         CPU,
         CGROUP,

@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 from idlegap.core.measure.cpu_time import RECENT_LEAST_TOKENS, CpuWork, LeastCpu, cpu_work
 from idlegap.core.measure.typical_token import LEAST_TOKENS
 from idlegap.core.protocol.events import AnyEvent, EngineStage, ModeEntered, Token, TokenBatch
-from idlegap.core.session.build import picture
-from idlegap.core.session.session import remember
+from idlegap.core.session.build import snapshot_of
 from idlegap.core.session.snapshot import Snapshot
-from idlegap.core.session.state import Memory
+from idlegap.core.session.state import State
 from tests.ready import engine_ready
 
 MS = 1_000_000
@@ -102,10 +101,10 @@ def told(device: str, *cpu_ms: float) -> Snapshot:
     for visit in (first, second):
         events.append(ModeEntered(visit[0].start_ns, "eager-static"))
         events.append(TokenBatch(visit[-1].done_ns, "eager-static", 1, 0, visit, None))
-    memory = Memory.begin(0)
+    state = State(0)
     for event in events:
-        memory = remember(memory, event)
-    return picture(memory, second[-1].done_ns, in_process=False, spec_bytes_per_s=None)
+        state.apply(event)
+    return snapshot_of(state, second[-1].done_ns, in_process=False, spec_bytes_per_s=None)
 
 
 def test_the_best_outlives_a_visit_of_its_mode() -> None:

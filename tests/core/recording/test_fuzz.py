@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from idlegap.core.protocol.events import AnyEvent
 from idlegap.core.recording import RecordingError
 from idlegap.core.sources.recording import Replay
+from idlegap.core.text.sentence import limiting_sentence
 from tests.core.recording.stories import HEADER, START_NS, FakeClock, story
 
 FIRST = msgspec.json.encode(HEADER)
@@ -30,7 +31,7 @@ def outcome(content: bytes) -> str:
         replay.source.seek(replay.source.length_ns)
         snapshot = replay.snapshot(0)
         assert replay.source.ended
-        assert snapshot.sentence
+        assert limiting_sentence(snapshot)
         replay.close()
         return "played"
 

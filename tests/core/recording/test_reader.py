@@ -19,7 +19,7 @@ from idlegap.core.protocol.events import (
     Token,
     TokenBatch,
 )
-from idlegap.core.recording import RecordingError, RecordingReader, survey
+from idlegap.core.recording import RecordingError, RecordingReader, read_index
 from idlegap.core.recording.format import LATE_NS, MAX_LINE_BYTES, End, Late
 from tests.core.recording.stories import HEADER, MS, READY, REAL, SECOND, START_NS, record, story
 
@@ -42,7 +42,7 @@ def read(path: Path) -> list[AnyEvent]:
 
 
 def test_an_old_recording_stays_readable() -> None:
-    found = survey(REAL)
+    found = read_index(REAL)
 
     assert (found.header.schema, found.header.host) == (1, "h200")
     assert (found.events, found.tokens, len(found.switches_ns)) == (1577, 3749, 20)
@@ -242,8 +242,8 @@ def test_reading_keeps_nothing_of_what_was_read(tmp_path: Path, peak: Callable[[
     assert peak() - before < 1_000_000
 
 
-def test_the_survey_counts_real_switches_only(tmp_path: Path) -> None:
-    found = survey(record(tmp_path / "run.jsonl", story(rounds=4)))
+def test_the_index_counts_real_switches_only(tmp_path: Path) -> None:
+    found = read_index(record(tmp_path / "run.jsonl", story(rounds=4)))
 
     assert len(found.switches_ns) == 3
     assert found.start_ns < found.switches_ns[0] < found.switches_ns[-1] < found.end_ns

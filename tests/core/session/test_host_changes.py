@@ -18,14 +18,13 @@ from idlegap.core.protocol.events import (
     TokenBatch,
 )
 from idlegap.core.protocol.modes import EAGER, ModeName
-from idlegap.core.session.build import picture
+from idlegap.core.session.build import snapshot_of
 from idlegap.core.session.host_changes import changed_speed, host_changes
 from idlegap.core.session.mode_history import KEPT_TOKENS
-from idlegap.core.session.session import remember
 from idlegap.core.session.snapshot import Snapshot
-from idlegap.core.session.state import Memory
+from idlegap.core.session.state import State
 from idlegap.core.session.visits import Visit, VisitLog
-from idlegap.core.text.sentence import LONGEST
+from idlegap.core.text.sentence import LONGEST, limiting_sentence
 from tests.ready import engine_ready
 
 MS = 1_000_000
@@ -161,10 +160,10 @@ WINDOWS = tuple(ProfileWindow(0, mode, 4, True, kernels=KERNELS[mode]) for mode 
 
 def seen(*events: AnyEvent) -> Snapshot:
     """The snapshot after the last of `events`."""
-    memory = Memory.begin(0)
+    state = State(0)
     for event in (READY, EngineStage(0, "decoding"), *events):
-        memory = remember(memory, event)
-    return picture(memory, events[-1].t_ns, in_process=False, spec_bytes_per_s=None)
+        state.apply(event)
+    return snapshot_of(state, events[-1].t_ns, in_process=False, spec_bytes_per_s=None)
 
 
 def entered(mode: ModeName, wall_ms: float, at_s: float) -> tuple[AnyEvent, ...]:
@@ -177,13 +176,13 @@ def test_a_changed_host_is_told_in_the_sentence_and_then_left_to_the_mark() -> N
     (change,) = snap.host_changes
     assert (change.modes, change.since_ns) == (("eager-static",), 9 * SECOND)
     assert change.found_ns == events[-1].t_ns
-    assert snap.sentence == change.text
+    assert limiting_sentence(snap) == change.text
     assert "44.6 ms a token in one visit, 23.5 in the next" in change.text
     assert len(change.text) <= LONGEST
     later = seen(*events, batch("eager-static", 23.5, at_s=60))
     assert later.host_changes == snap.host_changes  # found when it was, not when it is looked at
-    assert later.sentence != change.text
-    assert seen(*events, *entered("graph", 4.2, 15)).sentence != change.text
+    assert limiting_sentence(later) != change.text
+    assert limiting_sentence(seen(*events, *entered("graph", 4.2, 15))) != change.text
 
 
 def test_a_third_visit_like_the_second_settles_it() -> None:
@@ -200,7 +199,7 @@ def test_eager_is_held_against_eager_static_by_kernel() -> None:
     assert change.modes == ("eager", "eager-static")
     assert "64.7 µs in eager, 16.3 in eager-static" in change.text
     assert len(change.text) <= LONGEST
-    assert snap.sentence == change.text
+    assert limiting_sentence(snap) == change.text
     assert not seen(*WINDOWS, *entered("eager-static", 23.5, 1), *entered("eager", 21.6, 5)).host_changes
 
 
@@ -209,7 +208,7 @@ def test_a_change_between_two_modes_is_told_in_whichever_shows_it() -> None:
     (change,) = snap.host_changes
     assert (change.modes, change.found_ns) == (("eager", "eager-static"), snap.t_ns)
     assert snap.mode == "eager-static"
-    assert snap.sentence == change.text
+    assert limiting_sentence(snap) == change.text
 
 
 def test_to_visit_the_same_speed_again_tells_nothing_new_and_another_speed_does() -> None:
@@ -218,7 +217,7 @@ def test_to_visit_the_same_speed_again_tells_nothing_new_and_another_speed_does(
     again = seen(*events, *entered("graph", 4.2, 10), *entered("eager-static", 24, 50))
     (change,) = again.host_changes
     assert (change.since_ns, change.found_ns) == (50 * SECOND, found.found_ns)
-    assert again.sentence != change.text
+    assert limiting_sentence(again) != change.text
     own, turned = seen(*events, *entered("graph", 4.2, 10), *entered("eager-static", 150, 50)).host_changes
     assert own.modes == ("eager-static",)
     assert turned.modes == ("eager-static", "eager")
@@ -235,17 +234,17 @@ def test_a_host_that_slows_down_late_in_a_visit_is_told_then() -> None:
     assert told == [False, False, False, True, True, True]  # once they are the most of KEPT_TOKENS
     (change,) = steps[-1].host_changes
     assert (change.since_ns, change.found_ns) == (9 * SECOND, slow[2].t_ns)
-    assert steps[-1].sentence == change.text
+    assert limiting_sentence(steps[-1]) == change.text
 
 
 def test_when_a_change_was_found_does_not_depend_on_who_looked() -> None:
     slow = [batch("eager-static", 48, at_s=10 + i * 0.5, count=10) for i in range(20)]
     events = (*entered("eager-static", 24, 1), ModeEntered(9 * SECOND, "eager-static"), *slow)
-    memory = Memory.begin(0)
+    state = State(0)
     for event in (READY, EngineStage(0, "decoding"), *events):
-        memory = remember(memory, event)
-        picture(memory, event.t_ns, in_process=False, spec_bytes_per_s=None)
-    live = picture(memory, events[-1].t_ns, in_process=False, spec_bytes_per_s=None)
+        state.apply(event)
+        snapshot_of(state, event.t_ns, in_process=False, spec_bytes_per_s=None)
+    live = snapshot_of(state, events[-1].t_ns, in_process=False, spec_bytes_per_s=None)
     assert live == seen(*events)
     assert [change.found_ns for change in live.host_changes] == [slow[3].t_ns]
 

@@ -128,8 +128,8 @@ async def test_a_step_is_one_token_and_names_it() -> None:
 
 async def test_it_jumps_to_where_the_mode_changes_until_it_does_no_more() -> None:
     async with showing() as screen:
-        switches = screen.replay.source.survey.switches_ns
-        start_ns = screen.replay.source.survey.start_ns
+        switches = screen.replay.source.index.switches_ns
+        start_ns = screen.replay.source.index.start_ns
         await screen.press("p")
         for ns in switches:
             await screen.press("greater_than_sign")

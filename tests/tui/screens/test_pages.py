@@ -10,7 +10,7 @@ from idlegap.core.protocol.events import CpuSample, KernelTotal, ProfileWindow
 from idlegap.core.protocol.modes import MODES, ModeSpec
 from idlegap.core.session.snapshot import Snapshot, StageView
 from idlegap.core.slow_tokens.causes import Cause, CauseTotal
-from idlegap.core.slow_tokens.contention import Contention, Situation, advice
+from idlegap.core.text.contention import advice
 from idlegap.tui.screens.detail import detail_text
 from idlegap.tui.screens.explain import explain_text
 from idlegap.tui.screens.help import KEYS, REPLAY_KEYS, help_text
@@ -234,8 +234,9 @@ def test_in_a_replay_slow_tokens_stand_at_their_positions() -> None:
 
 @pytest.mark.parametrize("cpu", [None, CpuSample(0, (2.0,) * 16)])
 def test_the_longest_advice_against_neighbours_is_not_cut_short(cpu: CpuSample | None) -> None:
-    said = advice(Contention("neighbour", ""), (), Situation("graph", cpu, None, None))
-    shown = text(why_text, replace(scenes.contended(), advice=said), 80)
+    snap = replace(scenes.contended(), mode="graph", cpu=cpu, host=None, neighbours=0)
+    said = advice(snap)
+    shown = text(why_text, snap, 80)
     assert said in " ".join(shown.split())
     assert "--wait block" in said
 

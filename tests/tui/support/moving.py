@@ -7,7 +7,7 @@ from idlegap.core.protocol.commands import AnyCommand, SetMode, SetPaused
 from idlegap.core.protocol.events import CpuSample, MonitorSample
 from idlegap.core.protocol.modes import ModeName
 from idlegap.core.session.snapshot import STRIP_BUCKET_NS, Snapshot, Strip, StripColumn, StripMark
-from tests.tui.support.fake_feed import FakeFeed
+from tests.tui.support.fake_session import FakeSession
 from tests.tui.support.scenes import (
     BOUND_NS,
     CPU,
@@ -23,7 +23,7 @@ from tests.tui.support.scenes import (
 SECOND_BUCKETS = 4
 
 
-class MovingFeed(FakeFeed):
+class MovingSession(FakeSession):
     """A feed whose picture follows the clock, four changes a second as in real life."""
 
     def __init__(self) -> None:

@@ -24,9 +24,11 @@ from idlegap.core.protocol.events import (
 from idlegap.core.protocol.modes import BASELINE, EAGER, MODES, ModeName
 from idlegap.core.session.snapshot import (
     STRIP_BUCKET_NS,
+    FromApp,
     HostChange,
     ModeView,
     Playback,
+    PlayedToken,
     Rate,
     RecordingView,
     Snapshot,
@@ -35,7 +37,7 @@ from idlegap.core.session.snapshot import (
     StripColumn,
     StripMark,
 )
-from idlegap.core.slow_tokens.causes import Cause, CauseTotal, RecentTokens, SlowView
+from idlegap.core.slow_tokens.causes import Cause, CauseTotal, Contention, RecentTokens, SlowView
 from tests.ready import engine_ready
 
 NOW_NS = 10_000 * STRIP_BUCKET_NS
@@ -301,8 +303,6 @@ def eager_only() -> Snapshot:
         _live("eager-static"),
         modes=mode_views(("eager-static",), "eager-static", splits=False),
         strip=strip([("eager-static", 34)]),
-        sentence="The host needs 22.8 of each 22.9 ms to submit a token: the GPU waits for the CPU, "
-        "and a faster GPU would not help.",
     )
 
 
@@ -314,8 +314,6 @@ def eager_and_graph() -> Snapshot:
         modes=mode_views(("eager", "eager-static", "graph"), "graph"),
         strip=replace(picture, busy_ns=3_740_000, bound_ns=BOUND_NS),
         ceiling=ceiling("graph"),
-        sentence="The host submits once per token; what is left is 0.5 µs between 1,431 kernels. "
-        "The GPU computes 3.74 of each 4.18 ms.",
     )
 
 
@@ -334,7 +332,6 @@ def six_modes() -> Snapshot:
         rate=rate("fused-graph"),
         strip=replace(picture, busy_ns=2_160_000, bound_ns=BOUND_NS),
         ceiling=ceiling("fused-graph"),
-        sentence="Inductor's kernels in one graph: 483 kernels, 2.16 of each 2.51 ms computing.",
         text="The lighthouse keeper had counted ships for thirty years, and on the last evening of "
         "the season he counted one more than had ever left the harbour. He wrote it down, as he always "
         "did, and put the pencil back into its tin. Then he climbed the stairs to look again, because a "
@@ -384,7 +381,6 @@ def no_gpu() -> Snapshot:
                             missing={"system_pressure_us": "kernel without PSI"}),
         gpu_info=NO_NVML,
         gpu=None,
-        sentence="No GPU here: the CPU decodes a tiny model, 2.06 ms a token, and its two cores are shared.",
     )  # fmt: skip
 
 
@@ -409,7 +405,6 @@ def failed() -> Snapshot:
             hint="its log: ~/.local/state/idlegap/log/engine-4242.log",
             log_tail=tail,
         ),
-        sentence="",
     )
 
 
@@ -449,15 +444,12 @@ def contended() -> Snapshot:
         recent=recent("eager-static", 9_850_000),
         cpu_work=cpu_work("eager-static"),
         cpu_work_reason="",
-        sentence="Other programs use 3.0 cores: 9.8 of each 22.9 ms token go to waiting for a CPU; "
-        "decode is on core 3.",
         slow=SLOW,
         slow_shares=SHARES,
         threshold_ns=25_200_000,
-        contended="neighbour: waits 43 % for a CPU",
-        advice="3 neighbours are of our own making: remove them to compare.",
+        contention=Contention("neighbour", share=0.43, cores=3.0),
         neighbours=3,
-        recording=RecordingView("idlegap-20261129-221503.jsonl.gz", 1_240_000),
+        app=FromApp(recording=RecordingView("idlegap-20261129-221503.jsonl.gz", 1_240_000)),
     )
 
 
@@ -470,7 +462,6 @@ def compiling() -> Snapshot:
         recent=None,
         cpu_work_reason="",
         halted=True,
-        sentence="Compiling: 15 s so far.",
     )
 
 
@@ -488,8 +479,6 @@ def slow_host() -> Snapshot:
         strip=replace(after, columns=tuple(columns), busy_ns=3_640_000, bound_ns=BOUND_NS),
         ceiling=ceiling("eager-static"),
         cpu_work=CpuWork(45_700_000, 22_500_000, slow=True),
-        sentence="The host is slow now: 45.7 ms of CPU time a token, 22.5 at best; the GPU computes 3.6 ms "
-        "of it.",
     )
 
 
@@ -509,7 +498,6 @@ def host_changed() -> Snapshot:
         rate=rate("eager", 3.0),
         strip=replace(picture, busy_ns=3_610_000, bound_ns=BOUND_NS),
         ceiling=ceiling("eager"),
-        sentence=text,
         host_changes=(HostChange(("eager", "eager-static"), NOW_NS - 6_000 * MS, NOW_NS - 4_000 * MS, text),),
     )
 
@@ -530,8 +518,6 @@ def first_round() -> Snapshot:
         strip=replace(picture, busy_ns=3_610_000, bound_ns=BOUND_NS),
         ceiling=ceiling("eager"),
         at_new_length=True,
-        sentence="eager meets each cache length for the first time, and the host may have to plan for it: "
-        "77.8 ms a token. The next round counts.",
     )
 
 
@@ -545,7 +531,7 @@ def replayed() -> Snapshot:
             speed=4.0,
             playing=False,
             switches_ns=(20_000 * MS, 61_000 * MS, 110_000 * MS),
-            token="token 1,204 of round 3: 4.18 ms",
+            token=PlayedToken(3, 1_204, 4_180_000, None),
         ),
     )
 
@@ -570,7 +556,7 @@ def slideshow() -> list[Snapshot]:
     return [
         loading(),
         last,
-        replace(last, mode="eager-static", rate=rate("eager-static"), gpu=GPU_EAGER, sentence="Short."),
+        replace(last, mode="eager-static", rate=rate("eager-static"), gpu=GPU_EAGER),
         replace(last, modes=mode_views(("eager", "graph"), "graph", slowness=0.98), notice="A notice."),
         failed(),
         replace(last, paused=True, cpu=None, cgroup=None, gpu=None, monitor=None),

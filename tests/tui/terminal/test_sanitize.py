@@ -13,7 +13,7 @@ from idlegap.tui.terminal.glyphs import GlyphLevel
 from idlegap.tui.terminal.sanitize import clean
 from idlegap.tui.widgets.line import Line
 from tests.tui.support import scenes
-from tests.tui.support.fake_feed import FakeFeed
+from tests.tui.support.fake_session import FakeSession
 from tests.tui.support.grid import grid
 from tests.tui.support.waiting import until
 
@@ -45,13 +45,11 @@ async def test_a_hostile_recording_reaches_no_cell(keys: list[str]) -> None:
         scenes.eager_and_graph(),
         engine=scenes.engine(model=EVIL, shape=EVIL, device_name=EVIL, attention=EVIL, torch=EVIL),
         host=HostInfo(0, EVIL, 2, (0,), 1.0, None, virtualization=EVIL, container=EVIL),
-        sentence=EVIL,
         text=EVIL,
-        contended=EVIL,
-        advice=EVIL,
+        notice=EVIL,
         slow=(SlowView(1, 1, "graph", 1, 1, "neighbour", EVIL),),
     )
-    app = LiveApp(FakeFeed.still(snap), clock=lambda: scenes.NOW_NS)
+    app = LiveApp(FakeSession.still(snap), clock=lambda: scenes.NOW_NS)
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: "idlegap" in grid(app))
         await pilot.press(*keys)
@@ -63,7 +61,7 @@ async def test_a_hostile_recording_reaches_no_cell(keys: list[str]) -> None:
 
 async def test_a_failure_of_a_hostile_engine_is_cleaned_on_screen_and_afterwards() -> None:
     snap = replace(scenes.failed(), failed=EngineFailed(0, EVIL, hint=EVIL, log_tail=(EVIL,)))
-    app = LiveApp(FakeFeed.still(snap), clock=lambda: scenes.NOW_NS)
+    app = LiveApp(FakeSession.still(snap), clock=lambda: scenes.NOW_NS)
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "the engine has ended" in grid(app))
         assert grid(app).replace("\n", "").isprintable()

@@ -5,18 +5,18 @@ from typing import Protocol
 
 from idlegap.core.protocol.commands import AnyCommand
 from idlegap.core.protocol.events import MonitorSample
-from idlegap.core.session.snapshot import RecordingView, Snapshot
+from idlegap.core.session.snapshot import FromApp, RecordingView, Snapshot
 
 
-class Feed(Protocol):
-    """The screen's only partner. All methods are called from the thread that runs the app,
-    and none may block for longer than a key press may wait, except `restart` and `close`."""
+class ScreenSession(Protocol):
+    """A `core.session.session.Session` as the screen sees it. All methods are called from the thread that
+    runs the app, and none may block for longer than a key press may wait, except `restart`."""
 
     def start(self) -> None:
-        """Begin; called once, right after the first paint. `snapshot` works before it too."""
+        """Begin; called once, right after the first paint."""
 
-    def snapshot(self, now_ns: int) -> Snapshot:
-        """The picture at `now_ns` (CLOCK_MONOTONIC)."""
+    def snapshot(self, now_ns: int, app: FromApp) -> Snapshot:
+        """The snapshot at `now_ns` (CLOCK_MONOTONIC), which carries `app`."""
 
     def send(self, command: AnyCommand) -> None:
         """Pass a command on to the engine."""
@@ -24,15 +24,21 @@ class Feed(Protocol):
     def restart(self) -> None:
         """Start the engine again after it has failed."""
 
-    def close(self) -> None:
-        """End everything that `start` began and wait, within a bound, until it is gone."""
-
     def note_frame(self, sample: MonitorSample) -> None:
         """Take the screen's own cost over the last second into the session."""
 
 
-class LiveFeed(Feed, Protocol):
-    """What a live run can do besides. Each method answers with a sentence for the screen."""
+class ScreenRun(Protocol):
+    """A live run: its session, and what can be switched on beside it. Each switch answers with a
+    sentence for the screen."""
+
+    @property
+    def session(self) -> ScreenSession:
+        """The session; made when it is first asked for."""
+
+    @property
+    def in_process(self) -> bool:
+        """Whether the engine shares this process."""
 
     @property
     def recording(self) -> RecordingView | None:

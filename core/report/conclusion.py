@@ -6,19 +6,15 @@ did, and differences of a few percent are not called faster.
 
 from collections.abc import Iterator
 
+from idlegap.core.measure.limits import CONTENDED_SHARE, NOTABLE_SPEED_UP
 from idlegap.core.protocol.modes import BASELINE, REPLAYED
-from idlegap.core.report.gather import Facts
-from idlegap.core.report.setup import ModeFacts
+from idlegap.core.report.gather import Report
+from idlegap.core.report.modes import ModeRow
+from idlegap.core.text.limits import LIMITS
 from idlegap.core.text.units import bandwidth, ms, percent, rate, times
 
-NOTABLE = 1.05
-"""Medians of one mode differ by a few percent from round to round."""
 
-HELD_BACK = 0.05
-"""Run delay beyond a twentieth of the time: more than a quiet host shows."""
-
-
-def verdict(facts: Facts) -> list[str]:
+def conclusion(facts: Report) -> list[str]:
     """The sentences, the most important first."""
     if not facts.modes:
         return ["No token was counted in this recording."]
@@ -27,12 +23,12 @@ def verdict(facts: Facts) -> list[str]:
     return [*_controlled(facts), *_fastest(facts), *_held_back(facts)]
 
 
-def _on_cpu(facts: Facts) -> str:
+def _on_cpu(facts: Report) -> str:
     fastest = min(facts.modes, key=lambda mode: mode.wall_ns)
     return f"There was no GPU: the CPU took {ms(fastest.wall_ns)} ms a token in {fastest.name}."
 
 
-def _controlled(facts: Facts) -> Iterator[str]:
+def _controlled(facts: Report) -> Iterator[str]:
     """Eager with a static cache against the same kernels from one graph."""
     base, graph = facts.mode(BASELINE), facts.mode(REPLAYED)
     if base is not None:
@@ -41,9 +37,9 @@ def _controlled(facts: Facts) -> Iterator[str]:
         if graph is not None:
             yield _where_it_goes(graph)
         return
-    gain = base.wall_ns / graph.wall_ns
+    gain = graph.speedup or 1.0
     idle = f", {percent(graph.split.idle_ns / graph.wall_ns)} of it idle" if graph.split is not None else ""
-    if gain >= NOTABLE:
+    if gain >= 1 + NOTABLE_SPEED_UP:
         yield (
             f"Submitted as one CUDA graph, the same work takes {ms(graph.wall_ns)} ms{idle}: "
             f"{times(gain)} as fast. That difference is what submitting kernels one by one costs here."
@@ -52,27 +48,25 @@ def _controlled(facts: Facts) -> Iterator[str]:
         yield f"Submitting it as one CUDA graph changes little: {ms(graph.wall_ns)} ms{idle}."
 
 
-def _where_it_goes(mode: ModeFacts) -> str:
+def _where_it_goes(mode: ModeRow) -> str:
     token = f"In {mode.name} a token takes {ms(mode.wall_ns)} ms"
     if mode.split is None:
         return f"{token}; what the GPU did meanwhile was not measured ({mode.split_reason})."
-    split = mode.split
-    late_ns = split.host_gap_ns + split.launch_latency_ns
+    found, idle_ns = mode.judgement, mode.split.idle_ns
     return (
-        f"{token}: the GPU works for {ms(split.busy_ns)} ms of it and idles for {ms(split.idle_ns)} ms "
-        f"({percent(split.idle_ns / mode.wall_ns)}), {ms(late_ns)} ms of that because the host is late."
+        f"{token}: the GPU works for {ms(mode.split.busy_ns)} ms of it and idles for {ms(idle_ns)} ms "
+        f"({percent(idle_ns / mode.wall_ns)}), {ms(found.late_ns or 0)} ms of that because the host is late. "
+        f"{LIMITS[found.limit]}."
     )
 
 
-def _fastest(facts: Facts) -> Iterator[str]:
+def _fastest(facts: Report) -> Iterator[str]:
     fastest = min(facts.modes, key=lambda mode: mode.wall_ns)
-    batch = facts.setup.engine.batch if facts.setup.engine is not None else 1
-    speed = f"{ms(fastest.wall_ns)} ms a token, {rate(batch * 1e9 / fastest.wall_ns)} tokens/s"
+    speed = f"{ms(fastest.wall_ns)} ms a token, {rate(fastest.tok_per_s)} tokens/s"
     if len(facts.modes) > 1:
-        base = facts.mode(BASELINE)
         against = ""
-        if base is not None and base.wall_ns / fastest.wall_ns >= NOTABLE:
-            against = f", {times(base.wall_ns / fastest.wall_ns)} as fast as {BASELINE}"
+        if fastest.speedup is not None and fastest.speedup >= 1 + NOTABLE_SPEED_UP:
+            against = f", {times(fastest.speedup)} as fast as {BASELINE}"
         yield f"The fastest mode here is {fastest.name}: {speed}{against}."
     limits = facts.ceiling
     if limits is not None and limits.bound_ns is not None and limits.bandwidth is not None:
@@ -84,12 +78,12 @@ def _fastest(facts: Facts) -> Iterator[str]:
         )
 
 
-def _held_back(facts: Facts) -> Iterator[str]:
+def _held_back(facts: Report) -> Iterator[str]:
     delayed = [
         (mode.run_delay_ns / mode.wall_ns, mode) for mode in facts.modes if mode.run_delay_ns is not None
     ]
     share, mode = max(delayed, default=(0.0, None), key=lambda entry: entry[0])
-    if mode is not None and share > HELD_BACK:
+    if mode is not None and share > CONTENDED_SHARE:
         yield (
             f"The decode thread waited for a CPU for {percent(share)} of a token in {mode.name}: "
             "other work had its core."

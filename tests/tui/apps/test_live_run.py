@@ -12,10 +12,9 @@ import pytest
 from idlegap.core.protocol.commands import SetMode
 from idlegap.core.protocol.events import AnyEvent, MonitorSample, Neighbours
 from idlegap.core.recording import DEFAULT_MAX_BYTES, Recorder, RecordingError, RecordingReader
-from idlegap.core.session.opening import opening
 from idlegap.core.session.session import Session
 from idlegap.core.system.neighbours import NoisyNeighbours
-from idlegap.tui.apps.live_session import MOST_NEIGHBOURS, Joined, LiveSession
+from idlegap.tui.apps.live_run import MOST_NEIGHBOURS, Joined, LiveRun
 from tests.core.recording.stories import START_NS, FakeClock, FakeEngine, engine_story
 
 NOON = datetime(2026, 11, 29, 12, 0, 0)
@@ -42,7 +41,7 @@ class TellingEngine(FakeEngine):
 
 @dataclass
 class Rig:
-    live: LiveSession
+    live: LiveRun
     neighbours: NoisyNeighbours
     engine: TellingEngine
     clock: FakeClock
@@ -55,7 +54,7 @@ def rig_of(clock: FakeClock, max_bytes: int = DEFAULT_MAX_BYTES, neighbour_core:
     heard: list[AnyEvent] = []
     session = Session(engine, listeners=(recorder, heard.append), clock=clock)
     neighbours = NoisyNeighbours(session.note_neighbours, clock)
-    live = LiveSession(
+    live = LiveRun(
         lambda _: Joined(session, neighbours),
         recorder=lambda: recorder,
         max_bytes=max_bytes,
@@ -77,25 +76,11 @@ def recorded_events(path: Path) -> list[AnyEvent]:
         return list(reader)
 
 
-def test_it_passes_on_what_a_feed_is_asked(rig: Rig) -> None:
-    rig.live.start()
-    rig.live.send(SetMode("graph"))
-    rig.live.note_frame(MonitorSample(START_NS, 1.0, 2, None, 4.0))
-    assert rig.live.latest is None
-    snap = rig.live.snapshot(START_NS)
-    assert rig.live.latest is snap
-    assert snap.monitor is not None
-    rig.live.restart()
-    rig.live.close()
-    assert rig.engine.asked == [SetMode("graph"), "restart", "close"]
-
-
 def test_nothing_is_joined_before_it_is_needed() -> None:
     def join(_: Recorder) -> Joined:
         raise AssertionError("joined too early")
 
-    live = LiveSession(join, recorder=Recorder, max_bytes=DEFAULT_MAX_BYTES, in_process=True)
-    assert live.snapshot(START_NS) == live.latest == opening(START_NS, in_process=True)
+    live = LiveRun(join, recorder=Recorder, max_bytes=DEFAULT_MAX_BYTES, in_process=True)
     assert live.recording is None
     live.close()
     assert live.recorded() == ""
@@ -109,18 +94,18 @@ def test_a_recording_needs_no_session_and_is_one_that_the_session_is_given(tmp_p
         session = Session(FakeEngine((), FakeClock()), listeners=(recorder,), clock=FakeClock())
         return Joined(session, NoisyNeighbours(session.note_neighbours, FakeClock()))
 
-    live = LiveSession(join, recorder=Recorder, max_bytes=DEFAULT_MAX_BYTES)
+    live = LiveRun(join, recorder=Recorder, max_bytes=DEFAULT_MAX_BYTES)
     live.record(tmp_path / "early.jsonl")
     assert live.recording is not None
     assert given == []
-    live.note_frame(MonitorSample(START_NS, 1.0, 2, None, 4.0))
+    live.session.note_frame(MonitorSample(START_NS, 1.0, 2, None, 4.0))
     live.close()
     assert len(given) == 1
     assert recorded_events(tmp_path / "early.jsonl") == [MonitorSample(START_NS, 1.0, 2, None, 4.0)]
 
 
 def test_a_recording_ends_with_a_session_that_never_began(tmp_path: Path) -> None:
-    live = LiveSession(lambda _: pytest.fail("joined"), recorder=Recorder, max_bytes=DEFAULT_MAX_BYTES)
+    live = LiveRun(lambda _: pytest.fail("joined"), recorder=Recorder, max_bytes=DEFAULT_MAX_BYTES)
     live.record(tmp_path / "early.jsonl")
     live.close()
     with RecordingReader(tmp_path / "early.jsonl") as reader:
@@ -137,9 +122,9 @@ def test_a_session_is_joined_once() -> None:
         made.append(Joined(session, NoisyNeighbours(session.note_neighbours, clock)))
         return made[-1]
 
-    live = LiveSession(join, recorder=Recorder, max_bytes=DEFAULT_MAX_BYTES)
-    live.send(SetMode("graph"))
-    live.start()
+    live = LiveRun(join, recorder=Recorder, max_bytes=DEFAULT_MAX_BYTES)
+    live.session.send(SetMode("graph"))
+    live.session.start()
     live.remove_neighbour()
     live.close()
     assert len(made) == 1
@@ -149,11 +134,11 @@ def test_neighbours_are_counted_on_the_screen_and_in_the_recording(rig: Rig, tmp
     rig.live.toggle_recording(tmp_path)
     assert rig.live.add_neighbour() == "1 noisy neighbour on any core, busy all the time; N removes one"
     assert rig.live.add_neighbour() == "2 noisy neighbours on any core, busy all the time; N removes one"
-    snap = rig.live.snapshot(START_NS)
+    snap = rig.live.session.snapshot(START_NS)
     assert snap.neighbours == 2
     assert [mark.label for mark in snap.strip.marks] == ["+1 neighbour"]
     assert rig.live.remove_neighbour() == "1 noisy neighbour left"
-    assert rig.live.snapshot(START_NS).neighbours == 1
+    assert rig.live.session.snapshot(START_NS).neighbours == 1
     rig.live.close()
     counts = [e.count for e in recorded_events(tmp_path / NAME) if isinstance(e, Neighbours)]
     assert counts == [1, 2, 1, 0]
@@ -195,7 +180,7 @@ def test_a_key_that_is_held_down_has_a_limit(new_children: NewChildren) -> None:
 
     session = Session(FakeEngine((), FakeClock()), clock=FakeClock())
     crowd = Crowd(session.note_neighbours)
-    live = LiveSession(lambda _: Joined(session, crowd), recorder=Recorder, max_bytes=DEFAULT_MAX_BYTES)
+    live = LiveRun(lambda _: Joined(session, crowd), recorder=Recorder, max_bytes=DEFAULT_MAX_BYTES)
     assert live.add_neighbour() == "64 noisy neighbours are the most"
     assert new_children() == []
 
@@ -207,7 +192,7 @@ def test_a_recording_starts_and_stops_in_a_folder(rig: Rig, tmp_path: Path) -> N
     assert going_on is not None
     assert (going_on.name, going_on.problem) == (NAME, "")
     assert going_on.size_bytes > 0
-    rig.live.note_frame(MonitorSample(START_NS, 1.0, 2, None, 4.0))
+    rig.live.session.note_frame(MonitorSample(START_NS, 1.0, 2, None, 4.0))
     said = rig.live.toggle_recording(tmp_path)
     assert said.startswith("recorded 1 events, ")
     assert said.endswith(f"into {tmp_path / NAME}")
@@ -240,7 +225,7 @@ def test_a_recording_that_reaches_its_limit_says_so(tmp_path: Path) -> None:
     path = tmp_path / "small.jsonl"
     rig.live.record(path)
     for i in range(5000):
-        rig.live.note_frame(MonitorSample(START_NS + i, 1.0, 2, 3.0, 4.0))
+        rig.live.session.note_frame(MonitorSample(START_NS + i, 1.0, 2, 3.0, 4.0))
     said = rig.live.recorded()
     assert "it ended at its size limit" in said
     assert path.stat().st_size <= 256 << 10

@@ -11,10 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from idlegap.core.protocol.commands import AnyCommand
-from idlegap.core.protocol.events import MonitorSample
-from idlegap.core.session.opening import opening
-from idlegap.core.session.snapshot import RecordingView, Snapshot
+from idlegap.core.session.snapshot import RecordingView
 from idlegap.tui.apps.recorded_words import recorded_words
 
 if TYPE_CHECKING:
@@ -33,8 +30,8 @@ class Joined(NamedTuple):
     neighbours: "NoisyNeighbours"
 
 
-class LiveSession:
-    """A `tui.apps.feed.LiveFeed` over what `join` makes, once, when it is first needed.
+class LiveRun:
+    """A `tui.apps.screen_session.ScreenRun` over what `join` makes, once, when it is first needed.
 
     Args:
         join: makes the session, with this recorder as a listener.
@@ -59,12 +56,15 @@ class LiveSession:
         self._made: Joined | None = None
         self._make_recorder = recorder
         self._recorder: Recorder | None = None
-        self._in_process = in_process
+        self.in_process = in_process
         self._neighbour_core = neighbour_core
         self._max_bytes = max_bytes
         self._now = now
-        self.latest: Snapshot | None = None
-        """The last snapshot that was shown."""
+
+    @property
+    def session(self) -> "Session":
+        """The session over engine and sensors."""
+        return self._joined.session
 
     @property
     def _joined(self) -> Joined:
@@ -77,33 +77,6 @@ class LiveSession:
         if self._recorder is None:
             self._recorder = self._make_recorder()
         return self._recorder
-
-    # As a feed ------------------------------------------------------------------------------
-
-    def start(self) -> None:
-        """Start sensors and engine."""
-        self._joined.session.start()
-
-    def snapshot(self, now_ns: int) -> Snapshot:
-        """The picture at `now_ns`."""
-        if self._made is None:
-            snap = opening(now_ns, in_process=self._in_process)
-        else:
-            snap = self._made.session.snapshot(now_ns)
-        self.latest = snap
-        return snap
-
-    def send(self, command: AnyCommand) -> None:
-        """Pass a command on to the engine."""
-        self._joined.session.send(command)
-
-    def restart(self) -> None:
-        """Start the engine again after it has failed."""
-        self._joined.session.restart()
-
-    def note_frame(self, sample: MonitorSample) -> None:
-        """Take the screen's own cost into the session."""
-        self._joined.session.note_frame(sample)
 
     def close(self) -> None:
         """End neighbours and engine, then the recording, which so holds their ends."""
@@ -130,7 +103,8 @@ class LiveSession:
         Raises:
             RecordingError: it cannot be begun.
         """
-        self._ready_recorder.start(path, self._max_bytes)
+        preamble = self._made.session.state.facts.events() if self._made is not None else ()
+        self._ready_recorder.start(path, self._max_bytes, preamble)
 
     def toggle_recording(self, folder: Path) -> str:
         """Start a recording in `folder`, or end the one that goes on; what to say about it."""
