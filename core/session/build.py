@@ -4,10 +4,11 @@ from dataclasses import replace
 
 from idlegap.core.measure.cpu_time import CpuWork, cpu_work
 from idlegap.core.measure.device_time import split_token
+from idlegap.core.measure.host_speed import told_by_cpu_time
+from idlegap.core.measure.rate import mean_ns, speed_up, tokens_per_s
 from idlegap.core.measure.roofline import Ceiling, ceiling
 from idlegap.core.measure.statistics import median
 from idlegap.core.protocol.modes import BASELINE, MODES, REPLAYED, ModeSpec
-from idlegap.core.session.host_changes import told_by_cpu_time
 from idlegap.core.session.mode_history import ModeHistory
 from idlegap.core.session.snapshot import STRIP_BUCKET_NS, ModeView, Rate, Snapshot, Strip
 from idlegap.core.session.state import Memory
@@ -119,7 +120,8 @@ def _with_recent(memory: Memory, history: ModeHistory, snapshot: Snapshot) -> Sn
     if not told_by_cpu_time(memory.engine):
         work = "the CPU computes"
     elif not history.at_new_length:
-        work = cpu_work(recent, history.least_cpu)
+        busy_ns = history.profile.busy_ns if history.profile is not None else None
+        work = cpu_work(recent, history.least_cpu, busy_ns)
     if isinstance(work, str):
         return replace(snapshot, cpu_work_reason=work)
     return replace(snapshot, cpu_work=work)
@@ -142,10 +144,9 @@ def _rate(memory: Memory) -> Rate | None:
     if figures is None:
         return None
     walls_ns = history.recent_walls_ns()
-    total_ns = sum(walls_ns)
     return Rate(
-        tok_per_s=memory.engine.batch * len(walls_ns) * 1e9 / total_ns,
-        mean_ns=total_ns // len(walls_ns),
+        tok_per_s=tokens_per_s(memory.engine.batch, walls_ns),
+        mean_ns=mean_ns(walls_ns),
         p50_ns=figures.wall_ns,
         p99_ns=figures.p99_ns,
         tokens=figures.tokens,
@@ -181,7 +182,7 @@ def _mode_view(memory: Memory, spec: ModeSpec, ceilings: Ceiling | None) -> Mode
         p99_ns=figures.p99_ns,
         dispatch_ns=figures.dispatch_ns,
         wait_ns=figures.wait_ns,
-        speedup=baseline.wall_ns / figures.wall_ns if baseline and not history.first_round else None,
+        speedup=speed_up(baseline.wall_ns, figures.wall_ns) if baseline and not history.first_round else None,
         first_round=history.first_round,
         split=split,
         split_reason=reason,

@@ -6,6 +6,7 @@ the result into a snapshot.
 
 from dataclasses import dataclass, field
 
+from idlegap.core.measure.host_speed import told_by_cpu_time
 from idlegap.core.protocol.events import (
     AnyEvent,
     Bandwidth,
@@ -26,7 +27,7 @@ from idlegap.core.protocol.events import (
     Verified,
 )
 from idlegap.core.protocol.modes import MODE_NAMES, ModeName
-from idlegap.core.session.host_changes import HostChanges, told_by_cpu_time
+from idlegap.core.session.host_changes import HostChanges
 from idlegap.core.session.latest import Latest
 from idlegap.core.session.mode_history import ModeHistory
 from idlegap.core.session.snapshot import StageView
@@ -193,8 +194,8 @@ class Memory:
 
     def _judge_host(self, now_ns: int) -> None:
         profiles = {mode: history.profile for mode, history in self.modes.items()}
-        kernels = {mode: window.kernels for mode, window in profiles.items() if window is not None}
-        self.host_changes.judge(now_ns, self.visits, self.engine, kernels)
+        windows = {mode: window for mode, window in profiles.items() if window is not None}
+        self.host_changes.judge(now_ns, self.visits, self.engine, windows)
 
 
 def _verdict(verified: Verified) -> str:

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Literal
 
-from idlegap.core.measure.limits import CONTENDED_SHARE
+from idlegap.core.measure.limits import is_contended, is_stolen
 from idlegap.core.protocol.events import CgroupSample, CpuSample, HostInfo, Token
 from idlegap.core.protocol.modes import ONE_GRAPH, ModeName
 from idlegap.core.protocol.settings import Wait
 from idlegap.core.slow_tokens.causes import Cause, CauseTotal, RecentTokens, SlowView
-from idlegap.core.slow_tokens.context import STEAL_PCT
 from idlegap.core.slow_tokens.cpu_users import Loads, Rivals
 from idlegap.core.slow_tokens.explain import SlowToken
 from idlegap.core.text.units import percent
@@ -123,16 +122,16 @@ def contention_now(
     """
     if cgroup is not None and cgroup.throttled_ns and cgroup.interval_ns:
         share = cgroup.throttled_ns / cgroup.interval_ns
-        if share > CONTENDED_SHARE:
+        if is_contended(cgroup.throttled_ns, cgroup.interval_ns):
             return Contention("quota", f"CPU quota: stopped {percent(min(share, 1))} of the time")
     delay_ns = recent.run_delay_ns if recent is not None else None
-    if recent is not None and delay_ns is not None and delay_ns > CONTENDED_SHARE * recent.wall_ns:
+    if recent is not None and delay_ns is not None and is_contended(delay_ns, recent.wall_ns):
         who, cores = _holder(delay_ns, *rivals)
         waits = f"waits {percent(delay_ns / recent.wall_ns)} for a CPU"
         return Contention(who, waits if who == "cpu wait" else f"{who}: {waits}", cores)
     if cpu is None:
         return None
-    if cpu.steal_pct is not None and cpu.steal_pct >= STEAL_PCT:
+    if cpu.steal_pct is not None and is_stolen(cpu.steal_pct):
         return Contention("steal", f"steal: {cpu.steal_pct:.0f} % of this machine")
     usable = host.usable_cores if host is not None else len(cpu.core_pct)
     if cpu.others_pct is not None and usable and cpu.others_pct / 100 > usable - SPARE_CORES:

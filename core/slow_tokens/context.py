@@ -23,9 +23,6 @@ from idlegap.core.slow_tokens.cpu_users import Loads, Rivals
 STALE_NS = 1_500_000_000
 """A sample further away than this says nothing; the slowest tier in use reads once a second."""
 
-STEAL_PCT = 5.0
-"""Steal below this share of one core is the hypervisor's ordinary housekeeping."""
-
 SLOWER_CLOCK = 0.95
 """An SM clock below this share of its usual value; ordinary boost steps are smaller."""
 

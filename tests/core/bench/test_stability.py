@@ -67,7 +67,7 @@ def test_a_small_or_an_irregular_change_is_no_drift() -> None:
 def test_tokens_of_two_speeds_within_runs_are_found() -> None:
     runs = [run(turn, columns([4.0, 4.0, 6.0] * 20)) for turn in range(6)]
     (found,) = doubts(bench(arm("graph", runs=tuple(runs))))
-    assert found.topic == "two levels"
+    assert found.topic == "two speeds"
     assert (
         "67 % of the tokens near 4.00 ms, the rest near 6.00 ms (both within 5 of 5 runs)" in found.evidence
     )
@@ -75,7 +75,7 @@ def test_tokens_of_two_speeds_within_runs_are_found() -> None:
 
 def test_whole_runs_of_two_speeds_are_told_from_that() -> None:
     found = doubts(bench(arm("graph", [4.0, 6.0, 4.0, 6.0, 4.0])))
-    assert {doubt.topic for doubt in found} == {"two levels", "spread"}
+    assert {doubt.topic for doubt in found} == {"two speeds", "spread"}
     assert any("whole runs at one or the other" in doubt.evidence for doubt in found)
 
 
