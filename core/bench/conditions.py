@@ -17,7 +17,7 @@ Sample = CpuSample | CgroupSample | GpuSample
 S = TypeVar("S", CpuSample, CgroupSample, GpuSample)
 
 
-class Witness:
+class ConditionsLog:
     """The sensors' events, oldest first: four a second of each kind, so minutes stay small."""
 
     def __init__(self) -> None:

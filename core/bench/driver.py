@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from idlegap.core.bench.conditions import Witness
+from idlegap.core.bench.conditions import ConditionsLog
 from idlegap.core.protocol.commands import ProbeDispatch, RestartRound, SetMode, TakeProfile, VerifyModes
 from idlegap.core.protocol.events import (
     AnyEvent,
@@ -117,7 +117,7 @@ class Driver:
         self._on_stage = on_stage
         self.clock = clock
         self._pause = pause
-        self.witness = Witness()
+        self.conditions_log = ConditionsLog()
         self.bandwidth: Bandwidth | None = None
         self.dropped = 0
         self.notices: list[str] = []
@@ -225,7 +225,7 @@ class Driver:
                 return event
 
     def _take(self) -> AnyEvent:
-        """The next engine event; sensor events go to the witness meanwhile."""
+        """The next engine event; sensor events go to `conditions_log` meanwhile."""
         heard_ns = self.clock()
         while True:
             if self._stopped():
@@ -256,7 +256,7 @@ class Driver:
             case EngineFailed():
                 raise EngineEndedError(event)
             case HostInfo() | CpuSample() | CgroupSample() | GpuInfo() | GpuSample():
-                self.witness.take(event)
+                self.conditions_log.take(event)
                 return False
             case Bandwidth():
                 self.bandwidth = event

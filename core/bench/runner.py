@@ -240,17 +240,17 @@ class Bench:
     def _result(self, reason: str) -> BenchResult | None:
         if self._ready is None:
             return None
-        witness = self._driver.witness
+        conditions_log = self._driver.conditions_log
         if self._current is not None and self._driver.round is not None:
             self._current.taken.append(_Taken(self._turn, self._driver.round))
-        idle_pct, idle_bytes = witness.idle_gpu(self._ready.t_ns)
+        idle_pct, idle_bytes = conditions_log.idle_gpu(self._ready.t_ns)
         return BenchResult(
             created=self._created,
             complete=not reason,
             reason=reason,
             engine=self._ready,
-            host=witness.host,
-            gpu=witness.gpu_info,
+            host=conditions_log.host,
+            gpu=conditions_log.gpu_info,
             bandwidth=self._driver.bandwidth,
             environment=self._environment,
             arms=tuple(self._arm(state) for state in self._states),
@@ -264,7 +264,8 @@ class Bench:
     def _arm(self, state: _ArmState) -> Arm:
         starts = [taken.round.started.t_ns for state in self._states for taken in state.taken]
         runs = tuple(
-            assemble_run(taken.turn, taken.round, self._driver.witness, min(starts)) for taken in state.taken
+            assemble_run(taken.turn, taken.round, self._driver.conditions_log, min(starts))
+            for taken in state.taken
         )
         return msgspec.structs.replace(state.arm, runs=runs)
 

@@ -226,7 +226,9 @@ def test_kernels_explain_a_graph_as_well_and_each_mode_is_named() -> None:
         return modes(*(arm(mode, levels[mode], windows=windows[mode]) for mode in BOTH))
 
     (found,) = differences([both(63.0, 62.0), both(94.0, 93.0)])
-    told = "its kernels take 93.9 ms a token in eager-static, not 62.9, and 92.9 ms a token in graph, not 61.9"
+    told = (
+        "its kernels take 93.9 ms a token in eager-static, not 62.9, and 92.9 ms a token in graph, not 61.9"
+    )
     assert found.reasons == (told,)
 
 

@@ -114,12 +114,12 @@ def test_the_best_is_never_above_what_was_just_seen(cpu_ms: list[float]) -> None
     assert min(token.cpu_ns or 0 for token in seen) <= work.least_ns <= work.cpu_ns
 
 
-def told(device: str, *cpu_ms: float) -> Snapshot:
+def told(device: str, *cpu_ms: float, busy_ms: float = 4.0) -> Snapshot:
     """What a session shows at the end of eager-static tokens that took `cpu_ms`, in two visits."""
     half = len(cpu_ms) // 2
     first = tokens(*cpu_ms[:half])
     second = tokens(*cpu_ms[half:], from_ns=first[-1].done_ns)
-    window = ProfileWindow(0, "eager-static", 4, accepted=True, busy_ns=BUSY_NS, kernels=1429)
+    window = ProfileWindow(0, "eager-static", 4, accepted=True, busy_ns=round(busy_ms * MS), kernels=1429)
     events: list[AnyEvent] = [engine_ready(device=device), EngineStage(0, "decoding"), window]
     for visit in (first, second):
         events.append(ModeEntered(visit[0].start_ns, "eager-static"))
@@ -137,3 +137,14 @@ def test_the_best_outlives_a_visit_of_its_mode() -> None:
 def test_where_the_cpu_computes_nothing_is_claimed() -> None:
     shown = told("cpu", *[23.0] * 40, *[46.0] * 40)
     assert (shown.cpu_work, shown.cpu_work_reason) == (None, "the CPU computes")
+
+
+@pytest.mark.parametrize("slow_ms", [94.0, 190.0])
+def test_the_screen_does_not_blame_the_host_for_a_gpu_that_slowed_down(slow_ms: float) -> None:
+    shown = told("cuda:0", *[63.0] * 40, *[slow_ms] * 40, busy_ms=62.8)
+    assert shown.cpu_work is None
+    assert shown.cpu_work_reason.startswith("the GPU works for most of a token")
+    assert shown.host_changes == ()
+    assert "host is slow" not in shown.sentence
+    same = told("cuda:0", *[63.0] * 40, *[slow_ms] * 40, busy_ms=3.6)
+    assert "host changed speed" in same.sentence

@@ -13,7 +13,7 @@ from idlegap.core.bench.schema import BenchResult
 from idlegap.core.bench.store import BENCH, CHECK, encode, write
 from idlegap.core.check.card import Card, CardLine
 from idlegap.core.check.check import judge
-from idlegap.core.check.predictions import Levers
+from idlegap.core.check.predictions import Predictions
 from idlegap.core.protocol.events import DispatchProbe
 from idlegap.tui import cli
 from idlegap.tui.commands.exit_codes import ExitCode
@@ -106,7 +106,7 @@ def test_one_check_alone_is_printed_as_it_was_judged_then_and_is_exit_0(
     assert today.card.verdict == "not good"
     line = CardLine("fans", "blue", "good", "blue is what was asked for then")
     then = msgspec.structs.replace(
-        today, card=Card("good", (line,)), levers=Levers((), reason="no model yet")
+        today, card=Card("good", (line,)), predictions=Predictions((), reason="no model yet")
     )
     write(tmp_path / "a.json", CHECK, then)
     assert cli.main(["compare", str(tmp_path / "a.json")]) == ExitCode.DONE
