@@ -62,7 +62,7 @@ class Machine:
     dispatch_per_kernel_ns: float | None = None
     device_uuid: str | None = None
     usual: Mapping[ModeName, Typical] = field(default_factory=dict)
-    two_speeds: tuple[str, ...] = ()
+    two_speeds: Mapping[ModeName, str] = field(default_factory=dict)
     contended: str = ""
     wait: Wait | None = None
     thread: str = ""
@@ -150,7 +150,7 @@ def _measured(name: str, result: BenchResult) -> Machine:
         dispatch_per_kernel_ns=static.dispatch_per_kernel_ns if static is not None else None,
         device_uuid=engine.device_uuid,
         usual=_usual(result),
-        two_speeds=tuple(filter(None, map(two_speeds, result.arms))),
+        two_speeds={arm.mode: told for arm in reversed(result.arms) if (told := two_speeds(arm))},
         contended=contention(contended(result)),
         wait=engine.wait,
         thread=_thread(result),

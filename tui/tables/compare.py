@@ -112,7 +112,7 @@ def _sources(machines: Sequence[Machine], width: int) -> list[str]:
             lines += paragraph(f"{THREAD}  row {number} decoded with {machine.thread}", width)
     for number, machine in enumerate(machines, 1):
         if machine.two_speeds:
-            lines += paragraph(f"{TWO_SPEEDS}  row {number}: {'; '.join(machine.two_speeds)}", width)
+            lines += paragraph(f"{TWO_SPEEDS}  row {number}: {'; '.join(machine.two_speeds.values())}", width)
     static = [str(n) for n, m in enumerate(machines, 1) if m.eager_mode == "eager-static"]
     middle = "median token (published: mean)" if any(m.source for m in machines) else "median token"
     lines += paragraph(
@@ -137,13 +137,14 @@ def _differences(found: Sequence[Difference], width: int) -> list[str]:
         text = difference_words(difference)
         if difference.remark:
             text += f" ({difference.remark})"
-        text += "".join(f"; {reason}" for reason in difference.reasons)
         if difference.unstated:
             text += f" (not stated, may differ: {', '.join(difference.unstated)})"
         if difference.ratios:
             text += _rows(difference, number, "contended", lambda m: bool(m.contended))
-            text += _rows(difference, number, "with two speeds", lambda m: bool(m.two_speeds))
+            mixed = difference.ratios.keys()
+            text += _rows(difference, number, "with two speeds", lambda m: bool(mixed & m.two_speeds.keys()))
             text += _rows(difference, number, "with --wait block", lambda m: m.wait == "block")
+        text += "".join(f"; {reason}" for reason in difference.reasons)
         ours, theirs = difference.machine.software, difference.reference.software
         if ours != theirs:
             text += f"; {ours or 'software not stated'}, not {theirs or 'known for row 1'}"

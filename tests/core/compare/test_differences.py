@@ -240,8 +240,8 @@ def test_two_speeds_within_one_result_are_said_beside_its_narrow_interval() -> N
     runs = tuple(run(turn, columns([23.2] * 31 + [35.1] * 19)) for turn in range(6))
     steady, mixed = with_eager(23.2, 23.2, 23.2), machine("m", bench(arm("eager-static", runs=runs)))
     told = "eager-static has two speeds: 62 % of the tokens near 23.2 ms, the rest near 35.1 ms"
-    assert mixed.two_speeds == (f"{told} (both within 5 of 5 runs)",)
-    assert steady.two_speeds == ()
+    assert mixed.two_speeds == {"eager-static": f"{told} (both within 5 of 5 runs)"}
+    assert steady.two_speeds == {}
     text = compare_text([steady, mixed], 200)
     assert text.splitlines()[3].split()[0] == "2="
     flat = " ".join(text.split())
