@@ -11,7 +11,7 @@ from typing import Literal
 from idlegap.core.bench.schema import Arm, BenchResult, Run
 from idlegap.core.bench.summary import ArmSummary
 from idlegap.core.bench.two_speeds import two_speeds
-from idlegap.core.measure.limits import is_contended, is_stolen
+from idlegap.core.measure.limits import SLOWER_CLOCK, is_contended, is_stolen
 from idlegap.core.measure.trends import trend
 from idlegap.core.slow_tokens.context import SLOWING_REASONS
 from idlegap.core.text.units import ms, percent
@@ -21,9 +21,6 @@ DRIFT_CHANGE = 0.05
 
 DRIFT_P = 0.05
 """Five runs in strictly rising or falling order have p = 0.017; four cannot get below 0.08."""
-
-CLOCK_CHANGE = 0.05
-"""Boost steps of a healthy card are 15 MHz, less than 1 %."""
 
 SPREAD = 0.10
 """Standard deviation of the runs over their mean, from which five runs say little."""
@@ -162,7 +159,7 @@ def _clocks(result: BenchResult) -> Iterable[Finding]:
         clocks = [run.conditions.sm_mhz for run in arm.counted if run.conditions.sm_mhz is not None]
         if clocks:
             lowest, highest = min(c[0] for c in clocks), max(c[2] for c in clocks)
-            if lowest < (1 - CLOCK_CHANGE) * highest:
+            if lowest < SLOWER_CLOCK * highest:
                 yield Finding(
                     "clocks",
                     f"the SM clock moved between {lowest:,} and {highest:,} MHz while {arm.label} ran",

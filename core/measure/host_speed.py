@@ -11,14 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from idlegap.core.measure.limits import MOST, SAME_WORK, host_sets_pace
+from idlegap.core.measure.limits import LIKE_WORK, MOST, SAME_WORK, host_sets_pace
 from idlegap.core.measure.typical_token import Typical
 from idlegap.core.protocol.events import EngineReady, ProfileWindow
 from idlegap.core.protocol.modes import EAGER, ModeName
-
-LIKE_WORK = 1.5
-"""SAME_WORK between two modes, per kernel: at one speed of the host a kernel of eager costs 0.95 to
-1.15 times one of eager-static (H200), whose kernels are not quite the same."""
 
 Windows = Mapping[ModeName, ProfileWindow]
 """The accepted profile window of each mode, as far as there is one."""

@@ -65,6 +65,13 @@ SAME_WORK = 1.25
 eager-static stayed within 8 % while the host kept its speed (23.2 to 25.0 ms) and took 1.6 to 1.8
 times as long while it was slow; what a profile window leaves behind costs 4 %."""
 
+LIKE_WORK = 1.5
+"""The same between two modes, per kernel: at one speed of the host a kernel of eager costs 0.95 to
+1.15 times one of eager-static (H200), whose kernels are not quite the same."""
+
+SLOWER_CLOCK = 0.95
+"""An SM clock below this share of its usual value is slower; ordinary boost steps are 15 MHz."""
+
 MOST = 0.80
 """Share of a difference that one cause must account for to be named as its reason."""
 

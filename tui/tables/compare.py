@@ -21,8 +21,8 @@ TWO_SPEEDS = "="
 NAME_WIDTHS = (40, 24, 18, 14, 11, 8)
 """Longest name of a GPU or CPU, tried in turn; what is cut ends in a tilde."""
 
-HEAD_ABOVE = ["", "", "host", "GB/s", "GB/s", "eager", "graph", "", "GPU", f"{US} per", ""]
-HEAD = ["", "GPU", "CPU", "spec", "copy", "tok/s", "tok/s", "MBU", "idle", "launch", "limit"]
+HEAD_ABOVE = ["", "", "host", "GB/s", "GB/s", "eager", "graph", "MBU", "GPU", f"{US} per", ""]
+HEAD = ["", "GPU", "CPU", "spec", "copy", "tok/s", "tok/s", "%", "idle", "launch", "limit"]
 GRAPH_MARKS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -76,7 +76,7 @@ def _row(number: int, machine: Machine, longest: int) -> list[str]:
         _gigabytes(machine.copy_bytes_per_s),
         _shown(machine.eager_rate, rate),
         _shown(machine.graph_rate, rate),
-        _shown(machine.mbu_spec, tenths),
+        _shown(machine.mbu_spec, lambda share: tenths(share).removesuffix(" %")),
         _shown(machine.idle_share, percent),
         _shown(machine.dispatch_per_kernel_ns, us),
         limit_words(machine),
@@ -141,8 +141,7 @@ def _differences(found: Sequence[Difference], width: int) -> list[str]:
             text += f" (not stated, may differ: {', '.join(difference.unstated)})"
         if difference.ratios:
             text += _rows(difference, number, "contended", lambda m: bool(m.contended))
-            mixed = difference.ratios.keys()
-            text += _rows(difference, number, "with two speeds", lambda m: bool(mixed & m.two_speeds.keys()))
+            text += _rows(difference, number, "with two speeds", _mixed_in(difference))
             text += _rows(difference, number, "with --wait block", lambda m: m.wait == "block")
         text += "".join(f"; {reason}" for reason in difference.reasons)
         ours, theirs = difference.machine.software, difference.reference.software
@@ -150,6 +149,11 @@ def _differences(found: Sequence[Difference], width: int) -> list[str]:
             text += f"; {ours or 'software not stated'}, not {theirs or 'known for row 1'}"
         lines += paragraph(f"{difference.machine.gpu}: {text}", width, first=f"{number:>2}  ")
     return lines
+
+
+def _mixed_in(difference: Difference) -> Callable[[Machine], bool]:
+    """Whether a machine decoded at two speeds in a mode that is compared."""
+    return lambda machine: bool(difference.ratios.keys() & machine.two_speeds.keys())
 
 
 def _rows(difference: Difference, number: int, what: str, holds: Callable[[Machine], bool]) -> str:

@@ -25,11 +25,11 @@ from tests.paths import ROOT
 EXAMPLES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs/examples").glob("*.json"))
 
 TABLE = """\
-               host            GB/s GB/s eager graph         GPU us per
-   GPU         CPU             spec copy tok/s tok/s    MBU idle launch limit
-1* RTX 3070    Ryzen 7 3700X    448  403  59.8   n/a 41.2 % 41 %    n/a  both
-2* RTX 3070 Ti Xeon E5-2680 v4  608  n/a  30.6   n/a 15.5 %  n/a    n/a host?
-3* RTX 4060 Ti Core i7-11700    288  n/a  70.1   n/a 75.2 %  n/a    n/a  GPU?
+               host            GB/s GB/s eager graph  MBU  GPU us per
+   GPU         CPU             spec copy tok/s tok/s    % idle launch      limit
+1* RTX 3070    Ryzen 7 3700X    448  403  59.8   n/a 41.2 41 %    n/a     mixed?
+2* RTX 3070 Ti Xeon E5-2680 v4  608  n/a  30.6   n/a 15.5  n/a    n/a      host?
+3* RTX 4060 Ti Core i7-11700    288  n/a  70.1   n/a 75.2  n/a    n/a bandwidth?
 """
 FILES = """\
 
