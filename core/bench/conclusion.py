@@ -60,7 +60,7 @@ def conclude(result: BenchResult, arms: Sequence[ArmSummary]) -> Conclusion:
     baseline = _first(measured, BASELINE)
     eager = [arm for arm in measured if arm.mode in EAGER and arm.median_ns is not None]
     fastest = min(eager, key=lambda arm: arm.median_ns or 0, default=None)
-    judgement = eager_limit(result, measured)
+    judgement = eager_limit(result, arms)
     return Conclusion(
         judgement=judgement,
         headline=_headline(result, judgement, baseline, _first(measured, REPLAYED)),
@@ -73,7 +73,8 @@ def conclude(result: BenchResult, arms: Sequence[ArmSummary]) -> Conclusion:
 
 def eager_limit(result: BenchResult, arms: Sequence[ArmSummary]) -> Judgement:
     """What limits eager-static: by its profile, else by what replaying the same kernels saves."""
-    baseline, graph = _first(arms, BASELINE), _first(arms, REPLAYED)
+    measured = [arm for arm in arms if arm.run_medians_ns]
+    baseline, graph = _first(measured, BASELINE), _first(measured, REPLAYED)
     if result.engine.device == "cpu":
         return Judgement("unknown", "nothing", 0, reason="no GPU took part")
     if baseline is None or baseline.median_ns is None:

@@ -10,7 +10,8 @@ idles because the host is late (*host gap* and *launch latency*). The share of t
   where streaming the weights once takes `BANDWIDTH_SHARE` of the token.
 - **unknown**: nothing tells.
 
-Whoever shows a `Judgement` phrases it and decides nothing.
+Whoever shows a `Judgement` phrases it and decides nothing. What counts as contended, as a difference and
+as a host of another speed is decided here too.
 """
 
 from dataclasses import dataclass

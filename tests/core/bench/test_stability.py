@@ -98,6 +98,25 @@ def test_waiting_for_a_cpu_is_contention_with_whoever_had_it() -> None:
     assert contention(found) == found[0].evidence
 
 
+@pytest.mark.parametrize(
+    ("share", "seen", "contended"),
+    [
+        (0.049, Conditions(), False),
+        (0.051, Conditions(), True),
+        (0.0, Conditions(throttled_ns=11 * MS), False),
+        (0.0, Conditions(throttled_ns=12 * MS), True),
+        (0.0, Conditions(steal_pct=4.9), False),
+        (0.0, Conditions(steal_pct=5.0), True),
+    ],
+)
+def test_contended_is_more_than_a_twentieth_of_the_time(
+    share: float, seen: Conditions, contended: bool
+) -> None:
+    """Of the run: a prefill of 30 ms and 20 tokens of 10."""
+    held = [run(turn, columns([10.0] * 20, delays_ms=[10 * share] * 20), conditions=seen) for turn in (1, 2)]
+    assert topics(arm("graph", runs=tuple(held))) == ["contention"] * contended
+
+
 def test_the_warm_up_may_be_disturbed() -> None:
     disturbed = run(0, columns([10.0] * 4, delays_ms=[9.0] * 4))
     made = arm("graph", runs=(disturbed, *steady().runs[1:]))

@@ -78,13 +78,14 @@ def waiting(share: float) -> BenchResult:
     return msgspec.structs.replace(made, arms=(arm("eager-static", runs=runs), arm("graph")))
 
 
-def computing(*cpus_ms: float) -> BenchResult:
+def computing(*cpus_ms: float, busy_ms: float | None = 3.6) -> BenchResult:
     """A machine on which the token of each run took this CPU time, and some waiting."""
     runs = tuple(
         run(turn, replace_struct(columns([cpu + 0.5] * 40), cpu_ns=(round(cpu * MS),) * 40))
         for turn, cpu in enumerate([cpus_ms[0], *cpus_ms])
     )
-    return bench(arm("eager-static", runs=runs), arm("graph"), probe=PROBE)
+    windows = () if busy_ms is None else (window("eager-static", busy_ns=round(busy_ms * MS)),)
+    return bench(arm("eager-static", runs=runs, windows=windows), arm("graph"), probe=PROBE)
 
 
 GRADES: list[tuple[str, BenchResult, str]] = [
@@ -170,6 +171,8 @@ def test_warnings_are_counted() -> None:
         (bench(), "waiting for a CPU", "no counted token"),
         (computing(23.0, 40.0), "steady host", "needs 3 runs of eager-static"),
         (machine(), "steady host", "needs 3 runs of eager-static"),
+        (computing(63.0, 94.0, 94.0, busy_ms=62.8), "steady host", "the GPU works for most of a token"),
+        (computing(23.0, 40.0, 40.0, busy_ms=None), "steady host", "needs a profile window"),
         (machine(engine=replace_struct(READY, device="cpu")), "steady host", "the CPU computes"),
         (bench(arm("eager-static", windows=())), "dispatch per kernel", "no profile window was taken"),
         (bench(arm("graph")), "eager decode", "not measured"),
