@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from idlegap.core.compare.machines import Machine
 from idlegap.core.measure.host_speed import slower_host
-from idlegap.core.measure.limits import LEAST_DIFFERENCE, MOST, SAME_WORK
+from idlegap.core.measure.limits import HOST_SHARE, LEAST_DIFFERENCE, MOST, SAME_WORK
 from idlegap.core.protocol.modes import EAGER, ModeName
 from idlegap.core.text.units import ms
 
@@ -24,14 +24,18 @@ def reasons(ours: Machine, theirs: Machine, modes: Sequence[ModeName]) -> tuple[
 
 
 def _longer_kernels(ours: Machine, theirs: Machine, mode: ModeName) -> bool:
-    """Whether device busy differs, and accounts for most of the difference in `mode`."""
+    """Whether device busy differs, and accounts for most of the difference in `mode`. Where the device is
+    idle for half of the slower token, the host sets the pace and longer kernels cost nothing."""
     if not all(mode in machine.busy_ns and mode in machine.walls_ns for machine in (ours, theirs)):
         return False
-    busy_ns, wall_ns = ours.busy_ns[mode], ours.walls_ns[mode]
-    more_busy_ns, more_ns = busy_ns - theirs.busy_ns[mode], wall_ns - theirs.walls_ns[mode]
-    if abs(more_busy_ns) < LEAST_DIFFERENCE * max(busy_ns, theirs.busy_ns[mode]):
-        return False
-    return more_busy_ns * more_ns > 0 and abs(more_busy_ns) >= MOST * abs(more_ns)
+    slow, fast = sorted((ours, theirs), key=lambda machine: -machine.walls_ns[mode])
+    busy_ns, wall_ns = slow.busy_ns[mode], slow.walls_ns[mode]
+    more_busy_ns = busy_ns - fast.busy_ns[mode]
+    return (
+        more_busy_ns >= LEAST_DIFFERENCE * busy_ns
+        and more_busy_ns >= MOST * (wall_ns - fast.walls_ns[mode])
+        and busy_ns > (1 - HOST_SHARE) * wall_ns
+    )
 
 
 def _host_remark(ours: Machine, theirs: Machine, mode: ModeName) -> str:

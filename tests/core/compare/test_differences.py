@@ -214,6 +214,8 @@ def test_longer_kernels_are_the_reason_and_not_the_host_that_spins_meanwhile(slo
 def test_kernels_that_take_a_little_longer_do_not_explain_a_slower_host() -> None:
     (found,) = differences([computing(23.0, busy_ms=3.6), computing(42.0, busy_ms=4.2)])
     assert found.reasons == (SLOW_HOST,)
+    (little,) = differences([computing(23.0, busy_ms=3.6), computing(24.4, busy_ms=5.4)])
+    assert little.reasons == ("the same GPU, and eager-static took 24.4 ms of CPU time a token, not 23.0",)
 
 
 def test_kernels_explain_a_graph_as_well_and_each_mode_is_named() -> None:
