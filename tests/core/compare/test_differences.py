@@ -68,6 +68,18 @@ def test_the_articles_inversion_is_explained_and_its_inference_is_called_one() -
     assert "(Xeon E5-2680 v4) is likely, not shown" in second
 
 
+def test_a_ratio_is_that_of_the_rates_in_the_table() -> None:
+    """The article gives the median of five runs as the rate, which their mean is not."""
+    (found,) = differences([ARTICLE[2], ARTICLE[1]])
+    assert found.ratios["eager"].value == pytest.approx(59.75 / 30.56)
+    (again,) = differences([machine("h", like_the_article()), ARTICLE[1]])
+    ratio = again.ratios["eager"]
+    assert ratio.value == pytest.approx(59.75 * 0.021)
+    assert ratio.low is not None
+    assert ratio.high is not None
+    assert ratio.low < ratio.value < ratio.high
+
+
 def test_machines_in_the_expected_order_have_no_inversion() -> None:
     assert inversions([ARTICLE[2], machine("h", like_the_article())]) == []
     assert inversions([]) == []
@@ -209,6 +221,16 @@ def test_longer_kernels_are_the_reason_and_not_the_host_that_spins_meanwhile(slo
     assert back.reasons == (f"its kernels take 62.8 ms a token in eager-static, not {shown}",)
     text = " ".join(compare_text([fast, slow], 200).split())
     assert f"; its kernels take {shown} ms a token in eager-static, not 62.8" in text
+
+
+def test_where_kernels_explain_it_the_host_is_not_accused_as_well() -> None:
+    (found,) = differences([computing(23.0, busy_ms=3.6), computing(42.0, busy_ms=41.0)])
+    assert found.reasons == ("its kernels take 41.0 ms a token in eager-static, not 3.60",)
+
+
+def test_a_host_that_the_faster_result_did_not_wait_for_is_not_accused() -> None:
+    (found,) = differences([computing(23.0, busy_ms=20.0), computing(42.0, busy_ms=3.6)])
+    assert found.reasons == ()
 
 
 def test_kernels_that_take_a_little_longer_do_not_explain_a_slower_host() -> None:
