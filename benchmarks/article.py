@@ -31,7 +31,7 @@ from idlegap.core.sensors.sampler import Sampler
 from idlegap.core.sources.engine import EngineProcess
 from idlegap.core.sources.engine_log import EngineLog
 from idlegap.core.system.files import FileError
-from idlegap.core.text.units import bandwidth, cpu_name, gpu_name, ms, rate, tenths
+from idlegap.core.text.units import bandwidth, cpu_name, gpu_name, interval, ms, rate, tenths
 from idlegap.tui.tables.layout import paragraph, table
 
 STEPS = 12
@@ -114,7 +114,7 @@ def _arms(static: ArmSummary | None, compiled: ArmSummary | None) -> list[str]:
 def _gain(arm: ArmSummary | None, static: ArmSummary | None, eager: ArmSummary | None) -> list[str]:
     """Both ratios: against the same static cache, and against the dynamic cache."""
     found = [
-        f"{speed.text} against {speed.against}"
+        f"{interval(speed.ratio)} against {speed.against}"
         for against in (static, eager)
         if arm is not None and against is not None and (speed := speed_up(arm, against)) is not None
     ]

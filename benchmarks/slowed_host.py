@@ -1,4 +1,4 @@
-"""Does the levers' model hold? An eager token slowed by a known amount per operator must move as
+"""Does the predictions' model hold? An eager token slowed by a known amount per operator must move as
 `core.check.predictions` predicts.
 
     python -m benchmarks.slowed_host [--device auto] [--waits 0,2,5,10] [--rounds 5] [--json FILE]

@@ -1,10 +1,13 @@
 """A benchmark's result: every raw sample, and all that is needed to judge and repeat it.
 
 Figures derived from these samples (medians, gaps, speed-ups) are not stored: they are computed
-by `core.analysis` whenever a result is shown, so a better method can be applied to old files.
+by `core.bench.summary` whenever a result is shown, so a better method can be applied to old files.
 Times are integer nanoseconds. A value that could not be had is None, and its reason stands in
 the nearest ``missing`` under the field's name.
 """
+
+from collections.abc import Sequence
+from typing import TypeVar
 
 import msgspec
 
@@ -20,6 +23,7 @@ from idlegap.core.protocol.events import (
 from idlegap.core.protocol.modes import ModeName
 
 Counts = tuple[int, ...]
+T = TypeVar("T")
 
 
 class Columns(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -55,7 +59,7 @@ class Columns(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
         if any(not 0 <= index < tokens for index in self.excluded):
             raise ValueError("excluded points outside the tokens")
 
-    def counted(self, column: Counts) -> list[int]:
+    def counted(self, column: Sequence[T]) -> list[T]:
         """The entries of `column` whose tokens count."""
         out = frozenset(self.excluded)
         return [value for index, value in enumerate(column) if index not in out]
@@ -110,6 +114,12 @@ class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     def counts(self) -> bool:
         """Whether its samples enter the figures."""
         return self.complete and not self.warm_up
+
+    @property
+    def span_ns(self) -> int:
+        """From the start of the prefill to the end of the last token."""
+        tokens = self.tokens
+        return self.prefill_ns + (tokens.start_ns[-1] + tokens.wall_ns[-1] if tokens.wall_ns else 0)
 
 
 class Arm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

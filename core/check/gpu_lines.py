@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from idlegap.core.bench.schema import BenchResult
 from idlegap.core.bench.summary import ArmSummary
 from idlegap.core.check.card import CardLine, at_least, at_most, counted_runs, seen, unknown, worst
+from idlegap.core.measure.limits import HOST_SHARE
 from idlegap.core.measure.roofline import specified_bandwidth
 from idlegap.core.measure.statistics import median
 from idlegap.core.protocol.modes import BASELINE, REPLAYED, ModeName
@@ -18,7 +19,6 @@ BUSY_BEFORE_PCT, USED_BEFORE_BYTES = 5.0, 1e9
 KERNEL_US = (10.0, 20.0)
 LAUNCH_US = (5.0, 10.0)
 OPERATOR_US = (10.0, 20.0)
-IDLE_SHARE = 0.50
 
 POWER_CAP = 0x04
 
@@ -136,12 +136,14 @@ def _speed(name: str, arm: ArmSummary | None) -> CardLine:
 def _idle(eager: ArmSummary | None) -> CardLine:
     if eager is None or eager.idle_ns is None or not eager.median_ns:
         return unknown("GPU idle in eager", _no_profile(eager))
-    share = eager.idle_ns / eager.median_ns
+    judgement = eager.judgement
     return CardLine(
         "GPU idle in eager",
-        f"{percent(share)} of the median token, {ms(eager.idle_ns)} ms",
-        "good" if share <= IDLE_SHARE else "warn",
-        "good up to 50 %, never bad: graphs take most of it away, whatever the host",
+        f"{percent(eager.idle_ns / eager.median_ns)} of the median token, {ms(eager.idle_ns)} ms; "
+        f"{ms(judgement.late_ns or 0)} of it for the host",
+        "warn" if judgement.limit == "host" else "good",
+        f"good while it waits for the host in less than {percent(HOST_SHARE)}, never bad: graphs take most "
+        "of it away, whatever the host",
     )
 
 

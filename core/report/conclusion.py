@@ -10,7 +10,7 @@ from idlegap.core.measure.limits import CONTENDED_SHARE, NOTABLE_SPEED_UP
 from idlegap.core.protocol.modes import BASELINE, REPLAYED
 from idlegap.core.report.gather import Report
 from idlegap.core.report.modes import ModeRow
-from idlegap.core.text.limits import LIMITS
+from idlegap.core.text.limit_words import limit_head
 from idlegap.core.text.units import bandwidth, ms, percent, rate, times
 
 
@@ -56,7 +56,7 @@ def _where_it_goes(mode: ModeRow) -> str:
     return (
         f"{token}: the GPU works for {ms(mode.split.busy_ns)} ms of it and idles for {ms(idle_ns)} ms "
         f"({percent(idle_ns / mode.wall_ns)}), {ms(found.late_ns or 0)} ms of that because the host is late. "
-        f"{LIMITS[found.limit]}."
+        f"{limit_head(found.limit)}."
     )
 
 

@@ -2,12 +2,12 @@
 
 from idlegap.core.measure.cpu_time import CpuWork, cpu_work
 from idlegap.core.measure.device_time import split_token
-from idlegap.core.measure.limits import speed_up, tokens_per_s
+from idlegap.core.measure.host_speed import told_by_cpu_time
+from idlegap.core.measure.rate import mean_ns, speed_up, tokens_per_s
 from idlegap.core.measure.roofline import ceiling
 from idlegap.core.measure.statistics import median
 from idlegap.core.protocol.events import Token
 from idlegap.core.protocol.modes import BASELINE, MODES, ModeSpec
-from idlegap.core.session.host_changes import told_by_cpu_time
 from idlegap.core.session.mode_history import ModeFigures, ModeHistory
 from idlegap.core.session.snapshot import (
     NO_APP,
@@ -126,7 +126,8 @@ def _cpu_work(state: State, history: ModeHistory, recent: list[Token] | tuple[()
         return "the CPU computes"
     if history.at_new_length:
         return "each cache length is new"
-    return cpu_work(recent, history.least_cpu)
+    busy_ns = history.profile.busy_ns if history.profile is not None else None
+    return cpu_work(recent, history.least_cpu, busy_ns)
 
 
 def _halted(state: State, now_ns: int) -> bool:
@@ -145,7 +146,7 @@ def _rate(state: State, history: ModeHistory | None) -> Rate | None:
     walls_ns = history.recent_walls_ns()
     return Rate(
         tok_per_s=tokens_per_s(engine.batch, walls_ns),
-        mean_ns=sum(walls_ns) // len(walls_ns),
+        mean_ns=mean_ns(walls_ns),
         p50_ns=figures.wall_ns,
         p99_ns=figures.p99_ns,
         tokens=figures.tokens,

@@ -80,8 +80,7 @@ class Setup:
 
     def judge_host(self, now_ns: int) -> None:
         """Look again whether the host changed its speed between visits."""
-        kernels = {name: window.kernels for name, window in self.profiles.items()}
-        self.host_changes.judge(now_ns, self.visits, self.engine, kernels)
+        self.host_changes.judge(now_ns, self.visits, self.engine, self.profiles)
 
 
 def _nameless(engine: EngineReady) -> EngineReady:

@@ -7,6 +7,7 @@ bench, the exporter and a recording that begins in the middle all read what it k
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from idlegap.core.measure.host_speed import told_by_cpu_time
 from idlegap.core.measure.typical_token import Typical
 from idlegap.core.protocol.events import (
     AnyEvent,
@@ -27,7 +28,6 @@ from idlegap.core.protocol.events import (
 )
 from idlegap.core.protocol.modes import ModeName
 from idlegap.core.session.facts import Facts
-from idlegap.core.session.host_changes import told_by_cpu_time
 from idlegap.core.session.setup import Setup
 from idlegap.core.session.snapshot import StageView
 from idlegap.core.session.strip import StripHistory

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 
-from idlegap.core.measure.limits import CONTENDED_SHARE
+from idlegap.core.measure.limits import is_contended, is_stolen
 from idlegap.core.protocol.events import CgroupSample, CpuSample, HostInfo, Token
 from idlegap.core.protocol.modes import ModeName
 from idlegap.core.slow_tokens.causes import Cause, CauseTotal, Contention, Pressure, RecentTokens, SlowView
-from idlegap.core.slow_tokens.context import STEAL_PCT
 from idlegap.core.slow_tokens.cpu_users import CpuUsers, Loads
 from idlegap.core.slow_tokens.explain import SlowToken
 
@@ -104,15 +103,15 @@ def contention_now(
     """
     if cgroup is not None and cgroup.throttled_ns and cgroup.interval_ns:
         share = cgroup.throttled_ns / cgroup.interval_ns
-        if share > CONTENDED_SHARE:
+        if is_contended(cgroup.throttled_ns, cgroup.interval_ns):
             return Contention("quota", share=min(share, 1.0))
     delay_ns = recent.run_delay_ns if recent is not None else None
-    if recent is not None and delay_ns is not None and delay_ns > CONTENDED_SHARE * recent.wall_ns:
+    if recent is not None and delay_ns is not None and is_contended(delay_ns, recent.wall_ns):
         who, cores = _holder(delay_ns, *cpu_users)
         return Contention(who, share=delay_ns / recent.wall_ns, cores=cores)
     if cpu is None:
         return None
-    if cpu.steal_pct is not None and cpu.steal_pct >= STEAL_PCT:
+    if cpu.steal_pct is not None and is_stolen(cpu.steal_pct):
         return Contention("steal", share=cpu.steal_pct / 100)
     usable = host.usable_cores if host is not None else len(cpu.core_pct)
     if cpu.others_pct is not None and usable and cpu.others_pct / 100 > usable - SPARE_CORES:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from idlegap.core.measure.limits import SLOWER_CLOCK
 from idlegap.core.measure.statistics import median
 from idlegap.core.protocol.events import (
     CgroupSample,
@@ -22,12 +23,6 @@ from idlegap.core.slow_tokens.cpu_users import CpuUsers, Loads
 
 STALE_NS = 1_500_000_000
 """A sample further away than this says nothing; the slowest tier in use reads once a second."""
-
-STEAL_PCT = 5.0
-"""Steal below this share of one core is the hypervisor's ordinary housekeeping."""
-
-SLOWER_CLOCK = 0.95
-"""An SM clock below this share of its usual value; ordinary boost steps are smaller."""
 
 NEIGHBOURING_SAMPLES = 32
 """GPU samples on either side of a token that say what is usual."""

@@ -15,7 +15,7 @@ from idlegap.core.session.snapshot import TOKENLESS, ModeView, Snapshot, StageVi
 from idlegap.core.slow_tokens.causes import Contention
 from idlegap.core.slow_tokens.contention import RECENT_NS
 from idlegap.core.text.contention import contention_words
-from idlegap.core.text.limits import LIMITS
+from idlegap.core.text.limit_words import limit_head
 
 LONGEST = 160
 """Two lines of an 80-column terminal."""
@@ -202,19 +202,18 @@ def _limited(row: ModeView, judgement: Judgement) -> str:
             )
         case "host" | "mixed":
             idles = f"the GPU computes {busy} ms and idles {late} ms for the host"
-            return f"{LIMITS[judgement.limit]}: of each {token} {idles}."
+            return f"{limit_head(judgement.limit)}: of each {token} {idles}."
         case "bandwidth":
             stream = f"streaming the weights takes {_ms(judgement.bound_ns or 0)} ms of each {token}"
-            return f"{LIMITS[judgement.limit]}: {stream}; the host costs {late} ms."
+            return f"{limit_head(judgement.limit)}: {stream}; the host costs {late} ms."
         case _:
             gap_ns = judgement.device_gap_ns or 0
             if row.name in ONE_GRAPH and dispatch_ns <= ONE_DISPATCH_SHARE * judgement.wall_ns and kernels:
                 gap = f"what is left is {_us(gap_ns / kernels)} µs between {kernels:,} kernels"
                 left = gap if gap_ns >= late_ns else f"the GPU waits {late} ms of each {token} for it"
                 return f"The host submits once per token; {left}."
-            return (
-                f"{LIMITS[judgement.limit]}: it computes {busy} ms of each {token}; the host costs {late} ms."
-            )
+            computes = f"it computes {busy} ms of each {token}"
+            return f"{limit_head(judgement.limit)}: {computes}; the host costs {late} ms."
 
 
 def _since(snapshot: Snapshot) -> str:

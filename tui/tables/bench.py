@@ -11,8 +11,8 @@ from idlegap.tui.tables.bench_table import narrow, notes, wide
 from idlegap.tui.tables.layout import NARROW, WIDE, paragraph, table
 
 STATISTICS = (
-    "mean: of each run, median over runs, and MBU is of that rate; dispatch, gaps, beyond the bound, the "
-    "speed-ups and the conclusion: of the median token"
+    "mean: over all counted tokens, and MBU is of that rate; dispatch, gaps, beyond the bound, the "
+    "speed-ups and the conclusion: of the median token; intervals: by runs"
 )
 """Where some tokens are slow, mean and median differ: every figure is of one of both."""
 

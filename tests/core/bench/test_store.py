@@ -23,7 +23,7 @@ from idlegap.core.bench.store import (
 )
 from idlegap.core.check.card import Card, CardLine
 from idlegap.core.check.check import CheckResult
-from idlegap.core.check.predictions import Lever, Levers
+from idlegap.core.check.predictions import Prediction, Predictions
 from idlegap.core.system.files import FileError
 from tests.core.bench.results import arm, bench, run
 from tests.paths import EXAMPLES
@@ -78,8 +78,10 @@ def test_a_file_comes_back_as_it_was_written(tmp_path: Path) -> None:
 
 
 def test_a_checks_file_is_read_as_the_benchmark_within_it() -> None:
-    levers = Levers((Lever("this machine", 22.4e6, 4.3e6),), measured_graph_ns=4_220_000, error=0.02)
-    check = CheckResult(Card("good", (CardLine("GPU", "NVIDIA H200"),)), levers, bench())
+    predictions = Predictions(
+        (Prediction("this machine", 22.4e6, 4.3e6),), measured_graph_ns=4_220_000, error=0.02
+    )
+    check = CheckResult(Card("good", (CardLine("GPU", "NVIDIA H200"),)), predictions, bench())
     assert decode(encode(CHECK, check), "a.json") == bench()
 
 

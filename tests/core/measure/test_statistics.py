@@ -132,6 +132,14 @@ def test_equal_modes_are_seldom_called_different_and_three_percent_is_found(inte
     assert found >= 0.8
 
 
+def test_a_ratio_that_is_known_better_moves_with_its_interval() -> None:
+    a, b = [5.0, 5.2, 4.9, 5.1], [4.0, 4.4, 4.1, 4.2]
+    of_means = ratio_interval(a, b)
+    moved = ratio_interval(a, b, value=1.1 * of_means.value)
+    for name in ("value", "low", "high"):
+        assert getattr(moved, name) == pytest.approx(1.1 * getattr(of_means, name))
+
+
 def test_an_interval_is_symmetric_under_exchange() -> None:
     a, b = [5.0, 5.2, 4.9, 5.1, 5.0], [4.0, 4.4, 4.1, 4.2, 4.0]
     forth, back = paired_ratio_interval(a, b), paired_ratio_interval(b, a)

@@ -155,7 +155,7 @@ def test_visits_at_different_speeds_of_the_host_are_told_apart(tmp_path: Path) -
     starts = [START_NS + 10 * i * SECOND for i in range(12)]
 
     def told(walls_ms: list[float]) -> list[str]:
-        events: list[AnyEvent] = [ready]
+        events: list[AnyEvent] = [ready, window("eager-static", 3.6)]
         for t_ns, wall_ms in zip(starts, walls_ms, strict=False):
             events += [ModeEntered(t_ns, "eager-static"), batch(t_ns, "eager-static", wall_ms, 40)]
         events += [msgspec.structs.replace(wide, t_ns=starts[-1]), batch(starts[-1], "eager-static", 99, 35)]
