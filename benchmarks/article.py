@@ -28,8 +28,8 @@ from idlegap.core.protocol.events import ProfileWindow, SensorEvent
 from idlegap.core.protocol.modes import BASELINE, ModeName
 from idlegap.core.protocol.settings import Settings
 from idlegap.core.sensors.sampler import Sampler
-from idlegap.core.sources.engine import EngineProcess
 from idlegap.core.sources.engine_log import EngineLog
+from idlegap.core.sources.engine_process import EngineProcess
 from idlegap.core.system.files import FileError
 from idlegap.core.text.units import bandwidth, cpu_name, gpu_name, ms, rate, tenths
 from idlegap.tui.tables.layout import paragraph, table

@@ -136,7 +136,8 @@ def join(options: LiveOptions, recorder: "Recorder", tally: "Tally | None" = Non
     """The engine that was asked for and the sensors of this machine, joined, with who listens."""
     from idlegap.core.sensors.sampler import Sampler
     from idlegap.core.session.session import Session
-    from idlegap.core.sources.engine import EngineProcess, InProcessEngine
+    from idlegap.core.sources.engine_process import EngineProcess
+    from idlegap.core.sources.in_process import InProcessEngine
     from idlegap.core.system.neighbours import NoisyNeighbours
     from idlegap.tui.apps.live_session import Joined
 

@@ -13,7 +13,7 @@ from idlegap.core.recording import Recorder, RecordingError
 from idlegap.core.sensors.sampler import Sampler
 from idlegap.core.session.session import Listener
 from idlegap.core.session.snapshot import Snapshot
-from idlegap.core.sources.engine import EngineProcess
+from idlegap.core.sources.engine_process import EngineProcess
 from idlegap.tui.apps.recorded_words import recorded_words
 from idlegap.tui.commands.base import UsageError
 from idlegap.tui.commands.exit_codes import ExitCode

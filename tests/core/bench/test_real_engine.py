@@ -10,8 +10,8 @@ from idlegap.core.bench.store import BENCH, read, write
 from idlegap.core.protocol.events import SensorEvent
 from idlegap.core.protocol.settings import Settings
 from idlegap.core.sensors.sampler import Sampler
-from idlegap.core.sources.engine import EngineProcess
 from idlegap.core.sources.engine_log import EngineLog
+from idlegap.core.sources.engine_process import EngineProcess
 from idlegap.tui.tables.bench import bench_text
 
 

@@ -23,7 +23,7 @@ AFTER_THE_FIRST_FRAME = (
     "idlegap.core.session.state",
     "idlegap.core.slow_tokens.attribution",
     "idlegap.core.text.sentence",
-    "idlegap.core.sources.engine",
+    "idlegap.core.sources.engine_process",
     "idlegap.core.system.locations",
     "idlegap.core.metrics",
     "idlegap.core.system.neighbours",

@@ -20,7 +20,7 @@ from tests.tui.support.pty_program import PtyProgram
 TOKENS = 3749
 HEAVY = ("torch", "transformers", "pynvml")
 NOT_FOR_REPLAYS = (
-    "idlegap.core.sources.engine",
+    "idlegap.core.sources.engine_process",
     "idlegap.core.sensors.sampler",
     "importlib.metadata",
     "importlib.resources",
