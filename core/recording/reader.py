@@ -122,9 +122,9 @@ class RecordingReader:
 
     def _read_header(self) -> Header:
         line = self._next_line()
-        if line is None and not self._numbers.rest:
+        if line is None and self._numbers.rest is None:
             raise RecordingError(self.path, "the file is empty")
-        return decode_header(line if line is not None else self._numbers.rest, self.path)
+        return decode_header(line or self._numbers.rest or b"", self.path)
 
     def _next_line(self) -> bytes | None:
         try:

@@ -148,7 +148,10 @@ def claim(**changes: object) -> bytes:
         (encode(HEADER, TokenBatch(9, "graph", 1, 0, (Token(1, 2, 3), Token(2, 3, 4)))), "line 2: token 1"),
         (encode(HEADER, TokenBatch(9, "graph", 1, 0, (Token(1, 2, 3, -1),))), "line 2: token 0: a reading"),
         (gzip.compress(encode(HEADER, STAGE)) + b"trailing bytes", "line 3: damaged gzip data"),
-        (gzip.compress(encode(HEADER, STAGE))[:-8] + b"\0" * 8, "line 1: damaged gzip data"),
+        (gzip.compress(encode(HEADER, STAGE))[:-8] + b"\0" * 8, "line 3: damaged gzip data"),
+        (b"\x1f\x8b" + b"\0" * 40, "line 1: damaged gzip data"),
+        (b"\x1f", "line 1: damaged gzip data"),
+        (gzip.compress(encode(HEADER, STAGE))[:20], "line 1: not an idlegap recording"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, content: bytes, problem: str) -> None:
@@ -209,7 +212,7 @@ def test_a_packed_line_of_100_mb_is_refused_in_bounded_memory(
     assert peak() < 8 * MAX_LINE_BYTES
 
 
-def test_a_zip_bomb_of_sound_lines_is_refused_in_bounded_memory(
+def test_sound_lines_may_expand_however_far_in_bounded_memory(
     tmp_path: Path, peak: Callable[[], int]
 ) -> None:
     packer = zlib.compressobj(wbits=31)
@@ -218,9 +221,10 @@ def test_a_zip_bomb_of_sound_lines_is_refused_in_bounded_memory(
     parts += [packer.compress(line) for _ in range(400)]
     path = write(tmp_path, b"".join([*parts, packer.flush()]))
 
-    with pytest.raises(RecordingError, match="expands more than 200-fold"), RecordingReader(path) as reader:
-        for _ in reader:
-            pass
+    assert path.stat().st_size < 400 * len(line) / 200
+    tracemalloc.reset_peak()
+    with RecordingReader(path) as reader:
+        assert sum(1 for _ in reader) == 400
     assert peak() < 8 * MAX_LINE_BYTES
 
 
