@@ -153,7 +153,7 @@ def test_a_newer_schema_asks_for_an_upgrade() -> None:
 
 
 def test_a_schema_that_never_was_and_a_kind_that_never_was_are_refused() -> None:
-    assert "schema 0 does not exist" in refusal(changed(schema=0))
+    assert "Expected `int` >= 1 - at `$.schema`" in refusal(changed(schema=0))
     assert "'idlegap-song' is no kind of result" in refusal(changed(kind="idlegap-song"))
 
 
@@ -209,8 +209,13 @@ def test_a_file_that_no_memory_would_hold_is_refused_unread(tmp_path: Path) -> N
 
 
 def test_samples_that_cannot_be_are_refused() -> None:
-    with pytest.raises(ValueError, match="not positive"):
-        Columns((0,), (0,), (0,))
+    for impossible, told in (
+        ({"wall_ns": [0]}, r"`int` >= 1 - at `\$\.wall_ns\[0\]`"),
+        ({"dispatch_ns": [-1]}, r"`int` >= 0 - at `\$\.dispatch_ns\[0\]`"),
+        ({"excluded": [-1]}, r"`int` >= 0 - at `\$\.excluded\[0\]`"),
+    ):
+        with pytest.raises(msgspec.ValidationError, match=told):
+            msgspec.convert({"start_ns": [0], "wall_ns": [5], "dispatch_ns": [1]} | impossible, Columns)
     with pytest.raises(ValueError, match="outside"):
         Columns((0,), (5,), (0,), excluded=(1,))
     with pytest.raises(ValueError, match="dispatch_ns has 2"):

@@ -96,6 +96,13 @@ def refusing_mode(mode: ModeName, reason: str) -> type[EagerStatic]:
     return Refusing
 
 
+class NoNumbers(EagerStatic):
+    """Decodes, but computes logits that are not numbers, as broken weights do."""
+
+    def step(self) -> torch.Tensor:
+        return super().step() * float("nan")
+
+
 class OutOfMemoryWhenCompared(EagerStatic):
     """Decodes, but finds no memory when it is entered for the second time without need: that is
     what a verification does."""
