@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from idlegap.core.metrics import Tally
+from idlegap.core.metrics import MetricsListener
 from idlegap.core.protocol.events import Neighbours
 from idlegap.core.recording import RecordingReader
 from idlegap.core.session.snapshot import Snapshot
@@ -90,7 +90,7 @@ def test_what_is_no_size_names_the_option(text: str) -> None:
 
 def test_metrics_are_served_from_the_latest_snapshot_while_the_screen_is_up() -> None:
     shown: list[Snapshot] = [scenes.eager_and_graph()]
-    with serving(("127.0.0.1", 0), Tally(), lambda: shown[-1]) as url:
+    with serving(("127.0.0.1", 0), MetricsListener(), lambda: shown[-1]) as url:
         with urllib.request.urlopen(url, timeout=20) as answer:
             text = answer.read().decode()
         port = int(re.findall(r":(\d+)/", url)[0])
@@ -104,7 +104,7 @@ def test_a_port_that_is_taken_is_a_request_that_cannot_work() -> None:
         port = taken.getsockname()[1]
         with (
             pytest.raises(UsageError, match=f"--metrics 127.0.0.1:{port}"),
-            serving(("127.0.0.1", port), Tally(), lambda: None),
+            serving(("127.0.0.1", port), MetricsListener(), lambda: None),
         ):
             pass
 
