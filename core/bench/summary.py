@@ -8,11 +8,12 @@ and are put beside the wall time of unprofiled tokens (`core.measure.device_time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from statistics import median
 
 from idlegap.core.bench.schema import Arm, BenchResult, Columns, Run
 from idlegap.core.measure.device_time import Split, split_token
 from idlegap.core.measure.roofline import mbu, specified_bandwidth, weight_stream_bound_ns
-from idlegap.core.measure.statistics import median, quantile
+from idlegap.core.measure.statistics import quantile
 from idlegap.core.protocol.events import ProfileWindow, Verified
 from idlegap.core.protocol.modes import ModeName
 

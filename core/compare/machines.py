@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Literal
 
 from idlegap.core.bench.schema import Arm, BenchResult, PublishedFigures
@@ -10,7 +11,6 @@ from idlegap.core.bench.summary import ArmSummary, summarise
 from idlegap.core.compare.same_gpu import usual_token
 from idlegap.core.compare.workload import Workload
 from idlegap.core.measure.roofline import mbu, specified_bandwidth
-from idlegap.core.measure.statistics import median
 from idlegap.core.measure.typical_token import Typical
 from idlegap.core.protocol.modes import BASELINE, EAGER, MODE_NAMES, REPLAYED, ModeName
 from idlegap.core.protocol.settings import Wait

@@ -8,9 +8,9 @@ submitting is the token: elsewhere the thread spins until the device is done.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from statistics import median
 
 from idlegap.core.measure.limits import DISPATCH_SHARE
-from idlegap.core.measure.statistics import median
 from idlegap.core.measure.typical_token import LEAST_TOKENS
 from idlegap.core.protocol.events import Token
 

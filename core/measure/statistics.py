@@ -16,7 +16,7 @@ the values themselves, so their interval is wide as it is; in simulation it hold
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
+from statistics import NormalDist, median
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -73,15 +73,6 @@ def quantile(values: Sequence[float], q: float) -> float:
     below = math.floor(position)
     above = min(below + 1, len(ordered) - 1)
     return ordered[below] + (ordered[above] - ordered[below]) * (position - below)
-
-
-def median(values: Sequence[float]) -> float:
-    """The middle value, or the mean of the two middle ones.
-
-    Raises:
-        ValueError: for no values.
-    """
-    return quantile(values, 0.5)
 
 
 def mad(values: Sequence[float]) -> float:

@@ -8,11 +8,12 @@ from array import array
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from statistics import median
 
 from msgspec import structs
 
 from idlegap.core.measure.device_time import Split, split_token
-from idlegap.core.measure.statistics import median, quantile
+from idlegap.core.measure.statistics import quantile
 from idlegap.core.protocol.events import EngineReady, GpuSample, ProfileWindow, TokenBatch, Verified
 from idlegap.core.protocol.modes import MODE_NAMES, ModeName
 from idlegap.core.session.visits import VisitLog

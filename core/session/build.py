@@ -1,11 +1,11 @@
 """From what is remembered to what is shown: builds one snapshot."""
 
 from dataclasses import replace
+from statistics import median
 
 from idlegap.core.measure.cpu_time import CpuWork, cpu_work
 from idlegap.core.measure.device_time import split_token
 from idlegap.core.measure.roofline import Ceiling, ceiling
-from idlegap.core.measure.statistics import median
 from idlegap.core.protocol.modes import BASELINE, MODES, REPLAYED, ModeSpec
 from idlegap.core.session.host_changes import told_by_cpu_time
 from idlegap.core.session.mode_history import ModeHistory

@@ -8,9 +8,9 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from statistics import median
 from typing import TypeVar
 
-from idlegap.core.measure.statistics import median
 from idlegap.core.measure.typical_token import Typical
 from idlegap.core.protocol.events import (
     AnyEvent,
