@@ -77,7 +77,7 @@ class DecodeLoop:
         outbox: Outbox,
         commands: "queue.SimpleQueue[AnyCommand]",
         clock: Callable[[], int],
-        counters: ThreadCounters | None,
+        counters: ThreadCounters,
         tokenizer: Any = None,
         profiler: Profiler | None = None,
         profile_every_ns: int | None = None,

@@ -75,10 +75,8 @@ class EngineThread(threading.Thread):
             kept = "are not kept" if cache.path is None else f"are kept in {cache.path}"
             self.outbox.put(Notice(self.clock(), f"compiled kernels {kept}; {cache.reason}"))
         loaded = load_model(settings.model, device, self._say)
-        counters = ThreadCounters() if settings.sensing else None
-        missing = {"run_delay_ns": "sensing is off"}
-        if counters is not None:
-            missing = {"run_delay_ns": counters.run_delay_reason} if counters.run_delay_reason else {}
+        counters = ThreadCounters()
+        missing = {"run_delay_ns": counters.run_delay_reason} if counters.run_delay_reason else {}
 
         def build(batch: int, prompt_tokens: int) -> Lineup:
             shape = settings.with_shape(batch, prompt_tokens)

@@ -19,6 +19,7 @@ from idlegap.core.protocol.commands import AnyCommand, Stop
 from idlegap.core.protocol.events import AnyEvent, ProfileWindow
 from idlegap.core.protocol.modes import ModeName
 from idlegap.core.protocol.settings import Settings
+from idlegap.core.sensors.thread import ThreadCounters
 
 SETTINGS = Settings(prompt_tokens=12, new_tokens=10, device="cpu")
 
@@ -175,7 +176,7 @@ def run_loop(loaded: LoadedModel, device: Device) -> Callable[..., Ran]:
             outbox=outbox,
             commands=Script(commands or {}, stop_at),  # type: ignore[arg-type]
             clock=clock,
-            counters=None,
+            counters=ThreadCounters(),
             profiler=profiler,  # type: ignore[arg-type]
             profile_every_ns=profile_every_ns,
             lengths=lengths,
