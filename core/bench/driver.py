@@ -37,9 +37,9 @@ from idlegap.core.protocol.events import (
     Verified,
 )
 from idlegap.core.protocol.modes import ModeName
+from idlegap.core.protocol.source import Source
 from idlegap.core.session.session import Listener, Sensors, Session
 from idlegap.core.session.snapshot import Snapshot
-from idlegap.core.sources.source import Source
 
 POLL_S = 0.02
 """The engine hands over a batch about every 50 ms."""

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from idlegap.core.bench.store import ResultError
 from idlegap.core.compare.machines import CONTENDED, Machine, ceiling_slope
 from idlegap.core.recording.format import printable
+from idlegap.core.system.files import FileError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -15,18 +15,22 @@ EAGER, GRAPH, CEILING = "#0072b2", "#d55e00", "#7f7f7f"
 """Of the palette of Okabe and Ito, which stays apart for every kind of colour vision."""
 
 
+class PlotError(FileError):
+    """The plot cannot be drawn; the message says why and what would help."""
+
+
 def svg(machines: Sequence[Machine]) -> bytes:
     """The plot: decode rate over specified bandwidth, one labelled point per machine and kind of decode.
 
     Raises:
-        ResultError: matplotlib is not installed.
+        PlotError: matplotlib is not installed.
     """
     try:
         # An extra that most installations do not have, and slow to load.
         import matplotlib as mpl
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ResultError("--svg needs matplotlib: install idlegap with its extra 'report'") from error
+        raise PlotError("--svg needs matplotlib: install idlegap with its extra 'report'") from error
     # Text stays text, and two runs give the same bytes.
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "idlegap"}):
         figure = Figure(figsize=(7.5, 4.8), layout="constrained")

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 LEVEL = 0.95
 """Confidence level of every published interval."""
 
+TAIL = (1 - LEVEL) / 2
+
 RESAMPLES = 4000
 """Enough that the ends of an interval move by less than 1 % of its width with the seed."""
 
@@ -85,7 +87,7 @@ def mad(values: Sequence[float]) -> float:
     return median([abs(value - centre) for value in values])
 
 
-def ratio_interval(a: Sequence[float], b: Sequence[float], level: float = LEVEL, seed: int = SEED) -> Ratio:
+def ratio_interval(a: Sequence[float], b: Sequence[float]) -> Ratio:
     """Ratio of the medians of two sets of runs that were not interleaved.
 
     Each value is one run's figure (its median token time, say). Both sets are resampled by
@@ -101,14 +103,12 @@ def ratio_interval(a: Sequence[float], b: Sequence[float], level: float = LEVEL,
         return Ratio(value, None, None, "too few runs", runs)
     import numpy as np
 
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(SEED)
     medians = [np.median(_resample(np.asarray(side, dtype=float), random), axis=1) for side in (a, b)]
-    return _conclude(math.log(value), np.log(medians[0] / medians[1]), runs, level, 1.0)
+    return _conclude(math.log(value), np.log(medians[0] / medians[1]), runs, 1.0)
 
 
-def paired_ratio_interval(
-    a: Sequence[float], b: Sequence[float], level: float = LEVEL, seed: int = SEED
-) -> Ratio:
+def paired_ratio_interval(a: Sequence[float], b: Sequence[float]) -> Ratio:
     """Geometric mean of a[i] / b[i] over interleaved runs (A B A B), resampled by pairs.
 
     Raises:
@@ -123,10 +123,9 @@ def paired_ratio_interval(
         return Ratio(math.exp(centre), None, None, "too few runs", len(logs))
     import numpy as np
 
-    means = _resample(np.asarray(logs), np.random.default_rng(seed)).mean(axis=1)
-    tail = (1 - level) / 2
-    tails = _student(1 - tail, len(logs) - 1) / NormalDist().inv_cdf(1 - tail)
-    return _conclude(centre, means, len(logs), level, tails)
+    means = _resample(np.asarray(logs), np.random.default_rng(SEED)).mean(axis=1)
+    tails = _student(1 - TAIL, len(logs) - 1) / NormalDist().inv_cdf(1 - TAIL)
+    return _conclude(centre, means, len(logs), tails)
 
 
 def _check(a: Sequence[float], b: Sequence[float]) -> None:
@@ -141,14 +140,11 @@ def _resample(values: "NDArray[np.float64]", random: "np.random.Generator") -> "
     return values[random.integers(0, len(values), size=(RESAMPLES, len(values)))]
 
 
-def _conclude(
-    centre: float, resampled: "NDArray[np.float64]", runs: int, level: float, tails: float
-) -> Ratio:
+def _conclude(centre: float, resampled: "NDArray[np.float64]", runs: int, tails: float) -> Ratio:
     """Stretch the percentile interval of log ratios about `centre` and judge it."""
     import numpy as np
 
-    tail = (1 - level) / 2
-    below, above = (float(edge) for edge in np.quantile(resampled - centre, [tail, 1 - tail]))
+    below, above = (float(edge) for edge in np.quantile(resampled - centre, [TAIL, 1 - TAIL]))
     stretch = math.sqrt(runs / (runs - 1)) * tails
     low, high = centre + stretch * below, centre + stretch * above
     difference: Difference = "no significant difference"

@@ -116,10 +116,14 @@ DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """What msgspec raises for text that is no JSON, no UTF-8, of the wrong form, or too deep."""
 
 
-def printable(text: str, longest: int = 400) -> str:
+LONGEST_TEXT = 400
+"""Of what a file is quoted with."""
+
+
+def printable(text: str) -> str:
     """`text` without control characters, which a hostile file could send to the terminal."""
     clean = "".join(char if char.isprintable() else "?" for char in text)
-    return clean if len(clean) <= longest else f"{clean[:longest]}…"
+    return clean if len(clean) <= LONGEST_TEXT else f"{clean[:LONGEST_TEXT]}…"
 
 
 def own_version() -> str:

@@ -18,10 +18,10 @@ from idlegap.core.protocol.events import (
     Neighbours,
     SensorEvent,
 )
+from idlegap.core.protocol.source import Source
 from idlegap.core.session.build import picture
 from idlegap.core.session.snapshot import Snapshot
 from idlegap.core.session.state import Memory
-from idlegap.core.sources.source import Source
 
 Listener = Callable[[AnyEvent], None]
 

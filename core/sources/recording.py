@@ -27,7 +27,7 @@ next frames, so that keys are answered meanwhile."""
 
 
 class ReplaySource:
-    """Implements `core.sources.source.Source` over the recording at `path`, and has the controls.
+    """Implements `core.protocol.source.Source` over the recording at `path`, and has the controls.
 
     The whole file is read once at first, so that what is wrong with it is said before anything
     is shown. Positions are ns since the recording's start; `clock` is real time in ns. Whoever

@@ -18,7 +18,7 @@ from idlegap.core.protocol.modes import BASELINE, MODES, REPLAYED, ModeName
 from idlegap.core.session.snapshot import Snapshot
 from idlegap.tui.apps.app import HERE, IdlegapApp
 from idlegap.tui.apps.feed import LiveFeed
-from idlegap.tui.commands.exit_codes import ExitCode
+from idlegap.tui.exit_codes import ExitCode
 from idlegap.tui.terminal.sanitize import clean
 from idlegap.tui.widgets import units
 from idlegap.tui.widgets.phrases import is_tokenless, mode_words

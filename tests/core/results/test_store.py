@@ -10,7 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from idlegap.core.bench.schema import BenchResult, Columns, Conditions, PublishedFigures, Run
-from idlegap.core.bench.store import (
+from idlegap.core.check.card import Card, CardLine
+from idlegap.core.check.check import CheckResult
+from idlegap.core.check.predictions import Lever, Levers
+from idlegap.core.results.store import (
     BENCH,
     CHECK,
     MOST_BYTES,
@@ -21,9 +24,6 @@ from idlegap.core.bench.store import (
     read,
     write,
 )
-from idlegap.core.check.card import Card, CardLine
-from idlegap.core.check.check import CheckResult
-from idlegap.core.check.predictions import Lever, Levers
 from idlegap.core.system.files import FileError
 from tests.core.bench.results import arm, bench, run
 from tests.paths import EXAMPLES
