@@ -9,6 +9,9 @@ from idlegap.core.protocol.quantities import MOST
 from idlegap.core.recording.format import RecordingError
 from idlegap.core.recording.reader import RecordingReader
 
+NEVER = MOST + 1
+"""Later than any time that an event can have."""
+
 LOOK_AHEAD = 20_000
 """Events that may be kept to find the next token: a quarter of an hour without any."""
 
@@ -51,7 +54,7 @@ class Tape:
 
     def next_ns(self) -> int:
         """When the next event is due; later than any time if none is left."""
-        return self._ahead[0][0] if self._ahead or self._read() else MOST
+        return self._ahead[0][0] if self._ahead or self._read() else NEVER
 
     def ahead(self) -> Iterator[Timed]:
         """What has not been taken yet, as far as one can look ahead."""
