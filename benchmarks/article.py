@@ -22,14 +22,14 @@ from idlegap.core.bench.plan import DEFAULT_RUNS, BenchPlan, arms_for, engine_se
 from idlegap.core.bench.runner import Bench, BenchOutcome, Progress
 from idlegap.core.bench.schema import Arm, BenchResult
 from idlegap.core.bench.stability import contention, stability
-from idlegap.core.bench.store import BENCH, ResultError, read, write
 from idlegap.core.bench.summary import ArmSummary, summarise
 from idlegap.core.protocol.events import ProfileWindow, SensorEvent
 from idlegap.core.protocol.modes import BASELINE, ModeName
 from idlegap.core.protocol.settings import Settings
+from idlegap.core.results.store import BENCH, ResultError, read, write
 from idlegap.core.sensors.sampler import Sampler
-from idlegap.core.sources.engine import EngineProcess
 from idlegap.core.sources.engine_log import EngineLog
+from idlegap.core.sources.engine_process import EngineProcess
 from idlegap.core.system.files import FileError
 from idlegap.core.text.units import bandwidth, cpu_name, gpu_name, interval, ms, rate, tenths
 from idlegap.tui.tables.layout import paragraph, table

@@ -45,7 +45,8 @@ from idlegap.core.protocol.settings import Settings
 from idlegap.core.sensors.sampler import Sampler
 from idlegap.core.session.session import Session
 from idlegap.core.session.snapshot import FromApp, Snapshot
-from idlegap.core.sources.engine import EngineProcess, InProcessEngine
+from idlegap.core.sources.engine_process import EngineProcess
+from idlegap.core.sources.in_process import InProcessEngine
 
 POLL_S = 0.05
 SETTLE_S = 0.5

@@ -10,10 +10,10 @@ from importlib import import_module
 from typing import NoReturn
 
 from idlegap.tui.commands.base import PROGRAM, UsageError
-from idlegap.tui.commands.exit_codes import ExitCode
 from idlegap.tui.commands.interrupts import INTERRUPTED, leave_at_once
 from idlegap.tui.commands.output import emit_text, say
 from idlegap.tui.commands.streams import fill_closed
+from idlegap.tui.exit_codes import ExitCode
 from idlegap.tui.terminal.sanitize import clean
 
 VERBS = ("live", "bench", "check", "compare", "replay", "report", "export", "serve", "doctor")

@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from itertools import islice
-from statistics import fmean
+from statistics import fmean, median
 from typing import TypeVar
 
 from idlegap.core.bench.schema import Conditions
-from idlegap.core.measure.statistics import median
 from idlegap.core.protocol.events import CgroupSample, CpuSample, GpuSample
 from idlegap.core.slow_tokens.context import HW_SLOWDOWN
 from idlegap.core.slow_tokens.samples import Samples

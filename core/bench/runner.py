@@ -24,6 +24,9 @@ from idlegap.core.bench.schema import Arm, BenchResult, Environment
 from idlegap.core.protocol.events import DispatchProbe, EngineFailed, EngineReady, ModeRefused, NotVerified
 from idlegap.core.protocol.modes import BASELINE, EAGER, ModeName
 
+CHECKOUT = Path(__file__).resolve().parents[2]
+"""A git clone of idlegap, unless this is an installed package."""
+
 MOMENT_S = 2
 """What is over sooner needs no estimate."""
 
@@ -76,18 +79,16 @@ class Bench:
         *,
         report: Callable[[Progress], None] = lambda progress: None,
         root: Path = Path("/"),
-        clone: Path | None = None,
         spec_bandwidth: float | None = None,
         pin_core: int | None = None,
         nice: int | None = None,
     ) -> None:
-        """`root` and `clone` are as `core.bench.environment.read_environment` takes them; the
-        engine was asked for `pin_core` and `nice` by its settings."""
+        """`root` is where ``proc`` and ``sys`` are found; the engine was asked for `pin_core` and
+        `nice` by its settings."""
         self._driver = driver
         self._plan = plan
         self._report = report
         self._root = root
-        self._clone = clone or Path(__file__).resolve().parents[2]
         self._spec_bandwidth = spec_bandwidth
         self._pin_core, self._nice = pin_core, nice
         self._created = now_utc()
@@ -105,7 +106,7 @@ class Bench:
         """Measure. An interruption or a failure of the engine ends it early, and what was
         measured until then is in the outcome all the same. The driver is left open."""
         self._started_ns = self._driver.clock()
-        self._environment = read_environment(self._root, self._clone)
+        self._environment = read_environment(self._root, CHECKOUT)
         failed, interrupted, reason = None, False, ""
         try:
             self._say("starting the engine")

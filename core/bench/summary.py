@@ -8,13 +8,14 @@ and are put beside the wall time of unprofiled tokens (`core.measure.device_time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from statistics import median
 
 from idlegap.core.bench.schema import Arm, BenchResult, Columns, Run
 from idlegap.core.measure.device_time import Split, split_token
 from idlegap.core.measure.limits import Judgement, judge
 from idlegap.core.measure.rate import mean_ns, tokens_per_s
 from idlegap.core.measure.roofline import mbu, specified_bandwidth, weight_stream_bound_ns
-from idlegap.core.measure.statistics import median, quantile
+from idlegap.core.measure.statistics import quantile
 from idlegap.core.measure.typical_token import Typical, typical
 from idlegap.core.protocol.events import ProfileWindow, Token, Verified
 from idlegap.core.protocol.modes import ModeName

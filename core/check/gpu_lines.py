@@ -1,13 +1,13 @@
 """The card's lines about the GPU, and about how fast it decodes here."""
 
 from collections.abc import Iterator, Sequence
+from statistics import median
 
 from idlegap.core.bench.schema import BenchResult
 from idlegap.core.bench.summary import ArmSummary
 from idlegap.core.check.card import CardLine, at_least, at_most, counted_runs, seen, unknown, worst
 from idlegap.core.measure.limits import HOST_SHARE
 from idlegap.core.measure.roofline import specified_bandwidth
-from idlegap.core.measure.statistics import median
 from idlegap.core.protocol.modes import BASELINE, REPLAYED, ModeName
 from idlegap.core.slow_tokens.context import SLOWING_REASONS
 from idlegap.core.text.units import US, bandwidth, gigabytes, ms, percent, rate, us

@@ -59,9 +59,9 @@ class TokenModel:
         """All kernels submitted with one call."""
         return replace(self, host_ns=0.0)
 
-    def with_host(self, speed: float = 1.0, extra_ns_per_launch: float = 0.0) -> "TokenModel":
-        """A host of `speed` times the speed, or one that spends more on each launch."""
-        return replace(self, host_ns=self.host_ns / speed + self.kernels * extra_ns_per_launch)
+    def with_host(self, speed: float) -> "TokenModel":
+        """A host of `speed` times the speed."""
+        return replace(self, host_ns=self.host_ns / speed)
 
     def with_bandwidth(self, factor: float) -> "TokenModel":
         """A GPU of `factor` times the memory bandwidth, and no faster otherwise."""

@@ -5,6 +5,7 @@ commands, and about twenty times a second it hands a batch of records to the out
 waits for whoever reads them.
 """
 
+import math
 import queue
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -76,7 +77,7 @@ class DecodeLoop:
         outbox: Outbox,
         commands: "queue.SimpleQueue[AnyCommand]",
         clock: Callable[[], int],
-        counters: ThreadCounters | None,
+        counters: ThreadCounters,
         tokenizer: Any = None,
         profiler: Profiler | None = None,
         profile_every_ns: int | None = None,
@@ -382,7 +383,10 @@ class DecodeLoop:
             if self._lengths is not None:
                 for decoded in range(self._new_tokens):
                     self._lengths.meet(self._mode, decoded)
-            self._outbox.put(verified)
+            if math.isfinite(verified.noise_diff):
+                self._outbox.put(verified)
+            else:
+                self._not_verified(f"{BASELINE} itself computes logits that are not numbers")
         except torch.OutOfMemoryError:
             self._verifier = None
             self._not_verified("not enough memory for a round of logits")

@@ -19,8 +19,10 @@ from idlegap.core.protocol.commands import AnyCommand
 from idlegap.core.protocol.events import EngineFailed, EngineStage, Notice, Stage
 from idlegap.core.protocol.settings import Settings
 from idlegap.core.sensors.thread import ThreadCounters
-from idlegap.core.sources.engine_log import TAIL_LINES
 from idlegap.core.system.locations import cache_dir
+
+TRACE_LINES = 12
+"""Of a traceback: the innermost calls, as many as the log's last lines."""
 
 
 class EngineThread(threading.Thread):
@@ -73,10 +75,8 @@ class EngineThread(threading.Thread):
             kept = "are not kept" if cache.path is None else f"are kept in {cache.path}"
             self.outbox.put(Notice(self.clock(), f"compiled kernels {kept}; {cache.reason}"))
         loaded = load_model(settings.model, device, self._say)
-        counters = ThreadCounters() if settings.sensing else None
-        missing = {"run_delay_ns": "sensing is off"}
-        if counters is not None:
-            missing = {"run_delay_ns": counters.run_delay_reason} if counters.run_delay_reason else {}
+        counters = ThreadCounters()
+        missing = {"run_delay_ns": counters.run_delay_reason} if counters.run_delay_reason else {}
 
         def build(batch: int, prompt_tokens: int) -> Lineup:
             shape = settings.with_shape(batch, prompt_tokens)
@@ -127,4 +127,4 @@ class EngineThread(threading.Thread):
             return EngineFailed(self.clock(), f"out of memory: {memory_line(error)}", hint=hint)
         trace = "".join(traceback.format_exception(error)).splitlines()
         reason = f"{type(error).__name__}: {first_line(error)}"
-        return EngineFailed(self.clock(), reason, log_tail=tuple(trace[-TAIL_LINES:]))
+        return EngineFailed(self.clock(), reason, log_tail=tuple(trace[-TRACE_LINES:]))

@@ -8,9 +8,9 @@ sets the pace (`core.measure.limits.host_sets_pace`): elsewhere the thread spins
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from statistics import median
 
 from idlegap.core.measure.limits import DISPATCH_SHARE, SAME_WORK, host_sets_pace
-from idlegap.core.measure.statistics import median
 from idlegap.core.measure.typical_token import LEAST_TOKENS
 from idlegap.core.protocol.events import Token
 

@@ -14,7 +14,7 @@ Statistician 69(4), 2015).
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import NormalDist, fmean
+from statistics import NormalDist, fmean, median
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 LEVEL = 0.95
 """Confidence level of every published interval."""
+
+TAIL = (1 - LEVEL) / 2
 
 RESAMPLES = 4000
 """Enough that the ends of an interval move by less than 1 % of its width with the seed."""
@@ -73,15 +75,6 @@ def quantile(values: Sequence[float], q: float) -> float:
     return ordered[below] + (ordered[above] - ordered[below]) * (position - below)
 
 
-def median(values: Sequence[float]) -> float:
-    """The middle value, or the mean of the two middle ones.
-
-    Raises:
-        ValueError: for no values.
-    """
-    return quantile(values, 0.5)
-
-
 def mad(values: Sequence[float]) -> float:
     """Median absolute deviation from the median, unscaled (0.6745 sigma for a normal).
 
@@ -92,13 +85,7 @@ def mad(values: Sequence[float]) -> float:
     return median([abs(value - centre) for value in values])
 
 
-def ratio_interval(
-    a: Sequence[float],
-    b: Sequence[float],
-    level: float = LEVEL,
-    seed: int = SEED,
-    value: float | None = None,
-) -> Ratio:
+def ratio_interval(a: Sequence[float], b: Sequence[float], value: float | None = None) -> Ratio:
     """Ratio of the means of two sets of runs that were not interleaved.
 
     Each value is one run's mean token time, so that the ratio is that of the rates over all runs (which
@@ -117,15 +104,13 @@ def ratio_interval(
         return Ratio(value, None, None, "too few runs", runs)
     import numpy as np
 
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(SEED)
     means = [_resample(np.asarray(side, dtype=float), random).mean(axis=1) for side in (a, b)]
     resampled = np.log(means[0] / means[1] * value / of_means)
-    return _conclude(math.log(value), resampled, runs, level, _stretch(runs, level))
+    return _conclude(math.log(value), resampled, runs, _stretch(runs))
 
 
-def paired_ratio_interval(
-    a: Sequence[float], b: Sequence[float], level: float = LEVEL, seed: int = SEED
-) -> Ratio:
+def paired_ratio_interval(a: Sequence[float], b: Sequence[float]) -> Ratio:
     """Geometric mean of a[i] / b[i] over interleaved runs (A B A B), resampled by pairs.
 
     Raises:
@@ -140,8 +125,8 @@ def paired_ratio_interval(
         return Ratio(math.exp(centre), None, None, "too few runs", len(logs))
     import numpy as np
 
-    means = _resample(np.asarray(logs), np.random.default_rng(seed)).mean(axis=1)
-    return _conclude(centre, means, len(logs), level, _stretch(len(logs), level))
+    means = _resample(np.asarray(logs), np.random.default_rng(SEED)).mean(axis=1)
+    return _conclude(centre, means, len(logs), _stretch(len(logs)))
 
 
 def _check(a: Sequence[float], b: Sequence[float]) -> None:
@@ -156,14 +141,11 @@ def _resample(values: "NDArray[np.float64]", random: "np.random.Generator") -> "
     return values[random.integers(0, len(values), size=(RESAMPLES, len(values)))]
 
 
-def _conclude(
-    centre: float, resampled: "NDArray[np.float64]", runs: int, level: float, tails: float
-) -> Ratio:
+def _conclude(centre: float, resampled: "NDArray[np.float64]", runs: int, tails: float) -> Ratio:
     """Stretch the percentile interval of log ratios about `centre` and judge it."""
     import numpy as np
 
-    tail = (1 - level) / 2
-    below, above = (float(edge) for edge in np.quantile(resampled - centre, [tail, 1 - tail]))
+    below, above = (float(edge) for edge in np.quantile(resampled - centre, [TAIL, 1 - TAIL]))
     stretch = math.sqrt(runs / (runs - 1)) * tails
     low, high = centre + stretch * below, centre + stretch * above
     difference: Difference = "no significant difference"
@@ -174,10 +156,9 @@ def _conclude(
     return Ratio(math.exp(centre), math.exp(low), math.exp(high), difference, runs)
 
 
-def _stretch(runs: int, level: float) -> float:
+def _stretch(runs: int) -> float:
     """How much wider Student's tails are than the normal ones."""
-    p = (1 + level) / 2
-    return _student(p, runs - 1) / NormalDist().inv_cdf(p)
+    return _student(1 - TAIL, runs - 1) / NormalDist().inv_cdf(1 - TAIL)
 
 
 def _student(p: float, freedom: int) -> float:

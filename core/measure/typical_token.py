@@ -8,9 +8,10 @@ would notice.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from idlegap.core.measure.limits import DISPATCH_SHARE
-from idlegap.core.measure.statistics import mad, median
+from idlegap.core.measure.statistics import mad
 from idlegap.core.protocol.events import Token
 
 SLOW_MADS = 6

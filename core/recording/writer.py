@@ -18,7 +18,7 @@ from idlegap.core.recording.format import (
     Late,
     RecordingError,
 )
-from idlegap.core.recording.limited_file import Sink
+from idlegap.core.recording.limited_file import LimitedFile
 
 DEFAULT_MAX_BYTES = 1_000_000_000
 FLUSH_S = 0.5
@@ -61,11 +61,11 @@ class Writer:
         self._ended: EndReason | None = None
         self._error = ""
         self._stopping = threading.Event()
-        self._sink = Sink(path, max_bytes)
+        self._file = LimitedFile(path, max_bytes)
         try:
-            self._sink.write(self._encoder.encode(header) + b"\n")
+            self._file.write(self._encoder.encode(header) + b"\n")
         except OSError as error:
-            self._sink.abandon()
+            self._file.abandon()
             raise RecordingError(path, f"cannot be written: {error.strerror}") from error
         self._thread = threading.Thread(target=self._run, name="recorder", daemon=True)
 
@@ -93,7 +93,7 @@ class Writer:
 
     @property
     def status(self) -> WriterStatus:
-        return WriterStatus(self._path, self._events, self._sink.size, self._lost, self._ended, self._error)
+        return WriterStatus(self._path, self._events, self._file.size, self._lost, self._ended, self._error)
 
     def flush(self) -> None:
         """Write what is pending. The thread does this every FLUSH_S."""
@@ -101,7 +101,7 @@ class Writer:
         lines = [line for event in taken if (line := self._encode(event))]
         if not lines:
             return
-        if self._sink.write(b"".join(lines)):
+        if self._file.write(b"".join(lines)):
             self._events += len(lines)
         else:
             self._finish("size limit")
@@ -123,7 +123,7 @@ class Writer:
 
     def _fail(self, problem: str) -> None:
         self._error = problem
-        self._sink.abandon()
+        self._file.abandon()
 
     def _encode(self, event: AnyEvent) -> bytes:
         """The event's line, after a `Late` one where needed; b"" for one that nobody could read."""
@@ -139,5 +139,5 @@ class Writer:
 
     def _finish(self, reason: EndReason) -> None:
         end = End(max(self._clock(), self._newest_ns), reason, self._events, self._lost)
-        self._sink.finish(self._encoder.encode(end) + b"\n")
+        self._file.finish(self._encoder.encode(end) + b"\n")
         self._ended = reason

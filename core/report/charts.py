@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from itertools import groupby
+from statistics import median
 from typing import Any
 
 import matplotlib as mpl
@@ -15,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from idlegap.core.measure.statistics import median, quantile
+from idlegap.core.measure.statistics import quantile
 from idlegap.core.protocol.modes import MODE_NAMES, ModeName
 from idlegap.core.report.modes import ModeRow
 from idlegap.core.session.setup import TokenLog

@@ -1,11 +1,12 @@
 """Builds the snapshot from what the state knows: once for each frame."""
 
+from statistics import median
+
 from idlegap.core.measure.cpu_time import CpuWork, cpu_work
 from idlegap.core.measure.device_time import split_token
 from idlegap.core.measure.host_speed import told_by_cpu_time
 from idlegap.core.measure.rate import mean_ns, speed_up, tokens_per_s
 from idlegap.core.measure.roofline import ceiling
-from idlegap.core.measure.statistics import median
 from idlegap.core.protocol.events import Token
 from idlegap.core.protocol.modes import BASELINE, MODES, ModeSpec
 from idlegap.core.session.mode_history import ModeFigures, ModeHistory

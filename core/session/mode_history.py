@@ -3,9 +3,10 @@
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from statistics import median
 
 from idlegap.core.measure.cpu_time import LeastCpu
-from idlegap.core.measure.statistics import median, quantile
+from idlegap.core.measure.statistics import quantile
 from idlegap.core.measure.typical_token import Typical, typical
 from idlegap.core.protocol.events import ProfileWindow, Token, Verified
 

@@ -7,8 +7,8 @@ for one second of the events' own time. Memory is bounded.
 from bisect import bisect_right
 from collections import deque
 from dataclasses import dataclass, field
+from statistics import median
 
-from idlegap.core.measure.statistics import median
 from idlegap.core.measure.typical_token import Typical
 from idlegap.core.protocol.events import (
     AnyEvent,

@@ -7,10 +7,10 @@ overlaps, never to averages over seconds.
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import TypeVar
 
 from idlegap.core.measure.limits import SLOWER_CLOCK
-from idlegap.core.measure.statistics import median
 from idlegap.core.protocol.events import (
     CgroupSample,
     CpuSample,

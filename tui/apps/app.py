@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from textual.app import App
 from textual.binding import Binding
 
 from idlegap.core.session.first_snapshot import first_snapshot
@@ -17,14 +16,14 @@ from idlegap.tui.apps.frame_rate import Pace
 from idlegap.tui.apps.screen_cost import FrameMeter
 from idlegap.tui.apps.screen_session import ScreenSession
 from idlegap.tui.apps.svg_file import save_svg
-from idlegap.tui.commands.exit_codes import ExitCode, signal_code
-from idlegap.tui.screens.base import SnapshotScreen
+from idlegap.tui.exit_codes import ExitCode, signal_code
 from idlegap.tui.screens.main import MainScreen
 from idlegap.tui.screens.page import PageScreen
-from idlegap.tui.terminal.driver import TerminalDriver
+from idlegap.tui.terminal.driver import TerminalApp, TerminalDriver
 from idlegap.tui.terminal.glyphs import GlyphLevel
 from idlegap.tui.terminal.output import TerminalOutput
 from idlegap.tui.widgets.palette import BACKGROUND
+from idlegap.tui.widgets.snapshot_screen import SnapshotScreen
 
 DEFAULT_FPS = 4
 HERE = Path()
@@ -33,8 +32,8 @@ HERE = Path()
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
-class IdlegapApp(App[None]):
-    """Shows a session. Ends with the exit code of `tui.commands.exit_codes` as its return code.
+class IdlegapApp(TerminalApp):
+    """Shows a session. Ends with the exit code of `tui.exit_codes` as its return code.
 
     Args:
         session: where snapshots come from and commands go; None where it is opened after the first

@@ -19,7 +19,7 @@ from idlegap.core.session.first_snapshot import first_snapshot
 from idlegap.core.session.snapshot import FromApp, Snapshot
 from idlegap.tui.apps.app import HERE, IdlegapApp
 from idlegap.tui.apps.screen_session import ScreenRun, ScreenSession
-from idlegap.tui.commands.exit_codes import ExitCode
+from idlegap.tui.exit_codes import ExitCode
 from idlegap.tui.terminal.sanitize import clean
 from idlegap.tui.widgets import units
 from idlegap.tui.widgets.phrases import is_tokenless, mode_words

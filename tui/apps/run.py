@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 from idlegap.tui.apps.app import IdlegapApp
-from idlegap.tui.commands.exit_codes import ExitCode
+from idlegap.tui.exit_codes import ExitCode
 from idlegap.tui.terminal.glyphs import GlyphLevel, glyph_level
 from idlegap.tui.terminal.output import TerminalOutput, diverted
 

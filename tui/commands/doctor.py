@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from idlegap.tui.commands.exit_codes import ExitCode
 from idlegap.tui.commands.output import add_json, deliver, say, target_file
 from idlegap.tui.commands.streams import check_stdout
+from idlegap.tui.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from idlegap.core.doctor import EngineAnswer

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 
 from idlegap.tui.commands.base import PROGRAM
-from idlegap.tui.commands.exit_codes import ExitCode
+from idlegap.tui.exit_codes import ExitCode
 
 INTERRUPTED = "interrupted"
 

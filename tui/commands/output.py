@@ -78,7 +78,7 @@ def deliver(kind: str, result: "Struct", text: str, target: Path | None) -> None
     Raises:
         UsageError: one of both cannot be written.
     """
-    from idlegap.core.bench.store import encode
+    from idlegap.core.results.store import encode
 
     document = encode(kind, result)
     if target == STDOUT:

@@ -6,8 +6,8 @@ import platform
 import sys
 
 from idlegap.tui.commands.base import UsageError
-from idlegap.tui.commands.exit_codes import ExitCode, signal_code
 from idlegap.tui.commands.recording_file import add_recording, recording_path
+from idlegap.tui.exit_codes import ExitCode, signal_code
 from idlegap.tui.terminal.sanitize import clean
 
 HELP = "show a recording in a browser on this machine"

@@ -4,7 +4,7 @@ import signal
 from types import FrameType, TracebackType
 from typing import Any
 
-from idlegap.tui.commands.exit_codes import ExitCode, signal_code
+from idlegap.tui.exit_codes import ExitCode, signal_code
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

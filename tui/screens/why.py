@@ -1,9 +1,9 @@
 """The page on slow tokens: which they were, what took the time, and what would help."""
 
 from idlegap.core.measure.typical_token import LEAST_TOKENS, SLOW_MADS, SLOW_SHARE
+from idlegap.core.phrasing.contention import advice, contention_words
 from idlegap.core.session.snapshot import Snapshot
 from idlegap.core.slow_tokens.causes import CauseTotal, SlowView
-from idlegap.core.text.contention import advice, contention_words
 from idlegap.tui.widgets import units
 from idlegap.tui.widgets.cause_marks import MARKS, MEANINGS, mark
 from idlegap.tui.widgets.line import Line

@@ -1,8 +1,8 @@
 """The whole monitor in a few rows, for terminals too small for anything else."""
 
+from idlegap.core.phrasing.contention import contention_words
+from idlegap.core.phrasing.sentence import limiting_sentence
 from idlegap.core.session.snapshot import Snapshot
-from idlegap.core.text.contention import contention_words
-from idlegap.core.text.sentence import limiting_sentence
 from idlegap.tui.widgets.line import Line
 from idlegap.tui.widgets.loading import stage_words
 from idlegap.tui.widgets.palette import BAD, DIM, KEY, SENTENCE, STRONG, TEXT, WARN

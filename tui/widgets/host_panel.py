@@ -1,7 +1,7 @@
 """The host: is the decode thread's core its own, and who else wants it?"""
 
+from idlegap.core.phrasing.contention import contention_words
 from idlegap.core.session.snapshot import Snapshot
-from idlegap.core.text.contention import contention_words
 from idlegap.tui.terminal.glyphs import GlyphLevel
 from idlegap.tui.widgets import readings
 from idlegap.tui.widgets.cores import core_line, cores_per_bar, marker_column

@@ -6,10 +6,10 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from idlegap.core.session.snapshot import Snapshot
-from idlegap.tui.screens.base import SnapshotScreen
 from idlegap.tui.terminal.glyphs import GlyphLevel
 from idlegap.tui.widgets.line import Line, changed_spans
 from idlegap.tui.widgets.palette import BACKGROUND, TEXT
+from idlegap.tui.widgets.snapshot_screen import SnapshotScreen
 
 _BACKGROUND = Color.parse(BACKGROUND)
 

@@ -1,7 +1,7 @@
 """One plain sentence on what limits this machine now, or what just happened."""
 
+from idlegap.core.phrasing.sentence import limiting_sentence
 from idlegap.core.session.snapshot import Snapshot
-from idlegap.core.text.sentence import limiting_sentence
 from idlegap.tui.widgets.line import Line
 from idlegap.tui.widgets.palette import SENTENCE, WARN
 from idlegap.tui.widgets.panel import Panel

@@ -62,17 +62,6 @@ def test_a_device_bound_token_gains_from_bandwidth_and_not_from_the_host() -> No
     assert at_device.with_bandwidth(2).token_ns == pytest.approx(at_device.token_ns - 6 * MS)
 
 
-@given(MODELS, st.floats(0, 20_000))
-def test_a_known_cost_per_launch_moves_the_token_by_that_much_where_the_host_decides(
-    model: TokenModel, extra_ns: float
-) -> None:
-    slower = model.with_host(extra_ns_per_launch=extra_ns)
-    moved = slower.token_ns - model.token_ns
-    assert -1e-3 <= moved <= model.kernels * extra_ns + 1e-3
-    if model.host_ns >= model.device_ns:
-        assert moved == pytest.approx(model.kernels * extra_ns, abs=1)
-
-
 @given(MODELS, st.floats(1, 10))
 def test_no_change_makes_a_token_slower_and_graphs_do_at_least_as_well_as_any_host(
     model: TokenModel, speed: float

@@ -6,7 +6,6 @@ import msgspec
 import pytest
 
 from idlegap.core.bench.schema import Arm, BenchResult, PublishedFigures
-from idlegap.core.bench.store import read
 from idlegap.core.compare.differences import (
     difference_words,
     differences,
@@ -18,6 +17,7 @@ from idlegap.core.compare.differences import (
 from idlegap.core.compare.machines import Machine, machine
 from idlegap.core.protocol.events import Bandwidth
 from idlegap.core.protocol.modes import ModeName
+from idlegap.core.results.store import read
 from idlegap.core.text.units import ms
 from idlegap.tui.tables.bench import bench_text
 from idlegap.tui.tables.compare import ceiling_slope, compare_text, points

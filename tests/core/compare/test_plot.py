@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from idlegap.core.bench.store import read
 from idlegap.core.compare.machines import Machine, machine
 from idlegap.core.compare.plot import svg
+from idlegap.core.results.store import read
 from tests.core.bench.results import arm, bench, columns, run
 from tests.paths import EXAMPLES
 
@@ -64,10 +64,10 @@ def test_without_matplotlib_the_extra_is_named() -> None:
         "sys.modules['matplotlib'] = sys.modules['matplotlib.figure'] = None\n"
         "from pathlib import Path\n"
         "from idlegap.core.compare.plot import svg\n"
-        "from idlegap.core.bench.store import ResultError\n"
+        "from idlegap.core.compare.plot import PlotError\n"
         "try:\n"
         "    svg([])\n"
-        "except ResultError as error:\n"
+        "except PlotError as error:\n"
         "    print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -19,6 +19,7 @@ from idlegap.core.protocol.commands import AnyCommand, Stop
 from idlegap.core.protocol.events import AnyEvent, ProfileWindow
 from idlegap.core.protocol.modes import ModeName
 from idlegap.core.protocol.settings import Settings
+from idlegap.core.sensors.thread import ThreadCounters
 
 SETTINGS = Settings(prompt_tokens=12, new_tokens=10, device="cpu")
 
@@ -96,6 +97,13 @@ def refusing_mode(mode: ModeName, reason: str) -> type[EagerStatic]:
     return Refusing
 
 
+class NoNumbers(EagerStatic):
+    """Decodes, but computes logits that are not numbers, as broken weights do."""
+
+    def step(self) -> torch.Tensor:
+        return super().step() * float("nan")
+
+
 class OutOfMemoryWhenCompared(EagerStatic):
     """Decodes, but finds no memory when it is entered for the second time without need: that is
     what a verification does."""
@@ -168,7 +176,7 @@ def run_loop(loaded: LoadedModel, device: Device) -> Callable[..., Ran]:
             outbox=outbox,
             commands=Script(commands or {}, stop_at),  # type: ignore[arg-type]
             clock=clock,
-            counters=None,
+            counters=ThreadCounters(),
             profiler=profiler,  # type: ignore[arg-type]
             profile_every_ns=profile_every_ns,
             lengths=lengths,

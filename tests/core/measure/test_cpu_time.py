@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 
 from idlegap.core.measure.cpu_time import RECENT_LEAST_TOKENS, CpuWork, LeastCpu, cpu_work
 from idlegap.core.measure.typical_token import LEAST_TOKENS
+from idlegap.core.phrasing.sentence import limiting_sentence
 from idlegap.core.protocol.events import AnyEvent, EngineStage, ModeEntered, ProfileWindow, Token, TokenBatch
 from idlegap.core.session.build import snapshot_of
 from idlegap.core.session.snapshot import Snapshot
 from idlegap.core.session.state import State
-from idlegap.core.text.sentence import limiting_sentence
 from tests.ready import engine_ready
 
 MS = 1_000_000

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from idlegap.core.measure.host_speed import Visit, changed_speed
 from idlegap.core.measure.limits import SAME_WORK
 from idlegap.core.measure.typical_token import LEAST_TOKENS
+from idlegap.core.phrasing.sentence import LONGEST, limiting_sentence
 from idlegap.core.protocol.events import (
     AnyEvent,
     EngineReady,
@@ -26,7 +27,6 @@ from idlegap.core.session.mode_history import KEPT_TOKENS
 from idlegap.core.session.snapshot import Snapshot
 from idlegap.core.session.state import State
 from idlegap.core.session.visits import VisitLog
-from idlegap.core.text.sentence import LONGEST, limiting_sentence
 from tests.ready import engine_ready
 
 MS = 1_000_000

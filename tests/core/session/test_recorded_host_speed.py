@@ -5,13 +5,13 @@ It is older than the marks of new cache lengths, so the first round of eager cou
 from functools import cache
 from pathlib import Path
 
+from idlegap.core.phrasing.sentence import limiting_sentence
 from idlegap.core.recording import RecordingReader
 from idlegap.core.report.gather import Report, gather
 from idlegap.core.report.tables import remarks
 from idlegap.core.session.build import snapshot_of
 from idlegap.core.session.snapshot import Snapshot
 from idlegap.core.session.state import State
-from idlegap.core.text.sentence import limiting_sentence
 
 RECORDED = Path(__file__).parents[1] / "recording" / "h200-two-speeds.jsonl.gz"
 MS = 1_000_000

@@ -5,6 +5,8 @@ from collections import deque
 import msgspec
 import pytest
 
+from idlegap.core.phrasing.contention import advice, contention_words
+from idlegap.core.phrasing.sentence import limiting_sentence
 from idlegap.core.protocol.commands import SetMode
 from idlegap.core.protocol.events import (
     Bandwidth,
@@ -25,8 +27,6 @@ from idlegap.core.protocol.events import (
 from idlegap.core.session.first_snapshot import first_snapshot
 from idlegap.core.session.session import Session
 from idlegap.core.session.snapshot import STRIP_BUCKET_NS
-from idlegap.core.text.contention import advice, contention_words
-from idlegap.core.text.sentence import limiting_sentence
 from tests.ready import engine_ready
 
 MS = 1_000_000

@@ -6,6 +6,8 @@ import msgspec
 import pytest
 
 from benchmarks.confusion import Injection, Row, Scenario, tally
+from idlegap.core.phrasing.contention import advice, contention_words
+from idlegap.core.phrasing.sentence import limiting_sentence
 from idlegap.core.protocol.events import (
     AnyEvent,
     CpuSample,
@@ -24,8 +26,6 @@ from idlegap.core.session.snapshot import STRIP_BUCKET_NS, Snapshot
 from idlegap.core.session.state import State
 from idlegap.core.slow_tokens.causes import Cause, CauseTotal
 from idlegap.core.slow_tokens.explain import Share, SlowToken
-from idlegap.core.text.contention import advice, contention_words
-from idlegap.core.text.sentence import limiting_sentence
 from tests.ready import engine_ready
 
 MS = 1_000_000

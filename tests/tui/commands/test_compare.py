@@ -10,13 +10,13 @@ import msgspec
 import pytest
 
 from idlegap.core.bench.schema import BenchResult
-from idlegap.core.bench.store import BENCH, CHECK, encode, write
 from idlegap.core.check.card import Card, CardLine
 from idlegap.core.check.check import judge
 from idlegap.core.check.predictions import Predictions
 from idlegap.core.protocol.events import DispatchProbe
+from idlegap.core.results.store import BENCH, CHECK, encode, write
 from idlegap.tui import cli
-from idlegap.tui.commands.exit_codes import ExitCode
+from idlegap.tui.exit_codes import ExitCode
 from idlegap.tui.tables.bench import bench_text
 from idlegap.tui.tables.check import check_text
 from tests.core.bench.results import arm, bench

@@ -8,12 +8,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from idlegap.core.bench.store import Envelope
 from idlegap.core.doctor import Diagnosis, Finding
 from idlegap.core.protocol.events import HostInfo, SensorEvent
+from idlegap.core.results.store import Envelope
 from idlegap.tui.commands.doctor import DIAGNOSIS, doctor
-from idlegap.tui.commands.exit_codes import ExitCode
 from idlegap.tui.commands.output import STDOUT
+from idlegap.tui.exit_codes import ExitCode
 from idlegap.tui.tables.doctor import doctor_text
 from tests.core.bench.fake_engine import READY, FakeEngine, replace_struct
 from tests.core.bench.results import HOST

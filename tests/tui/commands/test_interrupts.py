@@ -57,7 +57,7 @@ def held(module: str, *line: str, ignoring: bool = False) -> Iterator["subproces
         ("idlegap.core.report.page", "report demo"),
         ("idlegap.tui.commands.measuring", "bench --device cpu"),
         ("idlegap.core.check.check", "check --device cpu"),
-        ("idlegap.core.bench.store", "compare a.json"),
+        ("idlegap.core.results.store", "compare a.json"),
         ("idlegap.tui.apps.replay_server", "serve demo"),
         ("idlegap.core.export.token_table", "export demo --csv"),
         ("idlegap.core.doctor", "doctor"),
@@ -71,7 +71,7 @@ def test_while_a_verb_is_loaded_it_is_one_line_and_130(module: str, line: str) -
 
 
 def test_where_it_is_ignored_it_stays_so() -> None:
-    with held("idlegap.core.bench.store", "compare", "absent.json", ignoring=True) as process:
+    with held("idlegap.core.results.store", "compare", "absent.json", ignoring=True) as process:
         process.send_signal(signal.SIGINT)
         _, err = process.communicate("\n")
     assert process.returncode == 2

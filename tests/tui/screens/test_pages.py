@@ -6,11 +6,11 @@ from typing import get_args
 import pytest
 
 from idlegap.core.measure.roofline import Ceiling
+from idlegap.core.phrasing.contention import advice
 from idlegap.core.protocol.events import CpuSample, KernelTotal, ProfileWindow
 from idlegap.core.protocol.modes import MODES, ModeSpec
 from idlegap.core.session.snapshot import Snapshot, StageView
 from idlegap.core.slow_tokens.causes import Cause, CauseTotal
-from idlegap.core.text.contention import advice
 from idlegap.tui.screens.detail import detail_text
 from idlegap.tui.screens.explain import explain_text
 from idlegap.tui.screens.help import KEYS, REPLAY_KEYS, help_text

@@ -1,8 +1,6 @@
-"""The app's end of the engine: a process of its own, or the same thread in this process."""
+"""The app's end of an engine that has a process of its own."""
 
-import importlib
 import os
-import queue
 import signal
 import subprocess
 import sys
@@ -12,7 +10,6 @@ from collections import deque
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -155,53 +152,6 @@ class EngineProcess:
             # The kernel does this where memory runs out; the process can say nothing any more.
             return f"if memory ran out, use a smaller --batch or --model; {self._log.place}"
         return self._log.place
-
-
-class InProcessEngine:
-    """The same decode thread inside the app: its figures include the screen's disturbance.
-
-    For debuggers, for machines that allow no second process, and to show the observer effect.
-    """
-
-    in_process = True
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._thread: Any = None
-        self._last: list[AnyEvent] = []
-
-    def start(self) -> None:
-        # Loaded by name, because only the engine may pull in torch, and only when asked to.
-        worker = importlib.import_module("idlegap.core.engine.worker")
-        outbox = importlib.import_module("idlegap.core.engine.outbox").Outbox(time.perf_counter_ns)
-        self._thread = worker.EngineThread(self._settings, outbox, queue.SimpleQueue())
-        self._thread.start()
-
-    def poll(self) -> list[AnyEvent]:
-        last, self._last = self._last, []
-        return last + (self._thread.outbox.drain() if self._thread else [])
-
-    def send(self, command: AnyCommand) -> None:
-        if self._thread is not None:
-            self._thread.commands.put(command)
-
-    def restart(self) -> None:
-        self.close()
-        if self._thread is not None:
-            # Two threads in torch at once would break what keeps compiled modes right.
-            busy = "the old decode thread is still busy (compiling?); try again when it has ended"
-            self._last.append(EngineFailed(time.perf_counter_ns(), busy))
-            return
-        self.start()
-
-    def close(self) -> None:
-        if self._thread is None:
-            return
-        self._thread.commands.put(Stop())
-        self._thread.join(CLOSE_TIMEOUT_S)
-        self._last += self._thread.outbox.drain()
-        if not self._thread.is_alive():
-            self._thread = None
 
 
 def describe_exit(code: int) -> str:

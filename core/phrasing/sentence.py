@@ -9,12 +9,12 @@ from textwrap import shorten
 from idlegap.core.measure.cpu_time import CpuWork
 from idlegap.core.measure.device_time import Split
 from idlegap.core.measure.limits import NOTABLE_SPEED_UP, ONE_DISPATCH_SHARE, Judgement
+from idlegap.core.phrasing.contention import contention_words
 from idlegap.core.protocol.events import CgroupSample, Stage, Verified
 from idlegap.core.protocol.modes import BASELINE, EAGER, ONE_GRAPH
 from idlegap.core.session.snapshot import TOKENLESS, ModeView, Snapshot, StageView
 from idlegap.core.slow_tokens.causes import Contention
 from idlegap.core.slow_tokens.contention import RECENT_NS
-from idlegap.core.text.contention import contention_words
 from idlegap.core.text.limit_words import limit_head
 
 LONGEST = 160

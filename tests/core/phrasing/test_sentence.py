@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from idlegap.core.measure.cpu_time import CpuWork
 from idlegap.core.measure.device_time import Split
+from idlegap.core.phrasing.sentence import LONGEST, limiting_sentence
 from idlegap.core.protocol.events import (
     CgroupSample,
     CpuSample,
@@ -22,7 +23,6 @@ from idlegap.core.protocol.events import (
 from idlegap.core.protocol.modes import MODES, ModeName, mode_spec
 from idlegap.core.session.snapshot import ModeView, Rate, Snapshot, StageView
 from idlegap.core.slow_tokens.causes import Contention, Pressure, RecentTokens
-from idlegap.core.text.sentence import LONGEST, limiting_sentence
 from tests.ready import engine_ready
 
 MS = 1_000_000

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
+from idlegap.core.phrasing.contention import ADVISED_SLOW, advice, contention_words
 from idlegap.core.protocol.events import CgroupSample, CpuSample, HostInfo
 from idlegap.core.protocol.modes import ModeName
 from idlegap.core.protocol.settings import Wait
 from idlegap.core.session.snapshot import ModeView, Snapshot, StageView
 from idlegap.core.slow_tokens.causes import Cause, CauseTotal, Contention, Pressure
-from idlegap.core.text.contention import ADVISED_SLOW, advice, contention_words
 from tests.ready import engine_ready
 
 MS = 1_000_000

@@ -8,7 +8,7 @@ import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 
@@ -50,7 +50,7 @@ class Head(msgspec.Struct, frozen=True):
     """The part of the envelope that stays the same in all versions."""
 
     kind: str
-    schema: int
+    schema: Annotated[int, msgspec.Meta(ge=1)]
 
 
 def encode(kind: str, result: msgspec.Struct) -> bytes:
@@ -120,8 +120,6 @@ def _decode(data: bytes, name: str) -> Result:
             f"{name}: written by a newer idlegap (schema {head.schema}; this one reads up to "
             f"{SCHEMA_VERSION}): upgrade idlegap"
         )
-    if head.schema < 1:
-        raise ResultError(f"{name}: schema {head.schema} does not exist")
     return _READERS[head.kind](_parse(data, Envelope, name), name)
 
 

@@ -10,7 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from idlegap.core.bench.schema import BenchResult, Columns, Conditions, PublishedFigures, Run
-from idlegap.core.bench.store import (
+from idlegap.core.check.card import Card, CardLine
+from idlegap.core.check.check import CheckResult
+from idlegap.core.check.predictions import Prediction, Predictions
+from idlegap.core.results.store import (
     BENCH,
     CHECK,
     MOST_BYTES,
@@ -21,9 +24,6 @@ from idlegap.core.bench.store import (
     read,
     write,
 )
-from idlegap.core.check.card import Card, CardLine
-from idlegap.core.check.check import CheckResult
-from idlegap.core.check.predictions import Prediction, Predictions
 from idlegap.core.system.files import FileError
 from tests.core.bench.results import arm, bench, run
 from tests.paths import EXAMPLES
@@ -155,7 +155,7 @@ def test_a_newer_schema_asks_for_an_upgrade() -> None:
 
 
 def test_a_schema_that_never_was_and_a_kind_that_never_was_are_refused() -> None:
-    assert "schema 0 does not exist" in refusal(changed(schema=0))
+    assert "Expected `int` >= 1 - at `$.schema`" in refusal(changed(schema=0))
     assert "'idlegap-song' is no kind of result" in refusal(changed(kind="idlegap-song"))
 
 
@@ -211,8 +211,13 @@ def test_a_file_that_no_memory_would_hold_is_refused_unread(tmp_path: Path) -> N
 
 
 def test_samples_that_cannot_be_are_refused() -> None:
-    with pytest.raises(ValueError, match="not positive"):
-        Columns((0,), (0,), (0,))
+    for impossible, told in (
+        ({"wall_ns": [0]}, r"`int` >= 1 - at `\$\.wall_ns\[0\]`"),
+        ({"dispatch_ns": [-1]}, r"`int` >= 0 - at `\$\.dispatch_ns\[0\]`"),
+        ({"excluded": [-1]}, r"`int` >= 0 - at `\$\.excluded\[0\]`"),
+    ):
+        with pytest.raises(msgspec.ValidationError, match=told):
+            msgspec.convert({"start_ns": [0], "wall_ns": [5], "dispatch_ns": [1]} | impossible, Columns)
     with pytest.raises(ValueError, match="outside"):
         Columns((0,), (5,), (0,), excluded=(1,))
     with pytest.raises(ValueError, match="dispatch_ns has 2"):
