@@ -14,7 +14,7 @@ from idlegap.core.measure.statistics import median
 from idlegap.core.measure.typical_token import Typical
 from idlegap.core.protocol.modes import BASELINE, EAGER, MODE_NAMES, REPLAYED, ModeName
 from idlegap.core.protocol.settings import Wait
-from idlegap.core.text.units import cpu_name, gpu_name
+from idlegap.core.text.names import cpu_name, gpu_name
 
 HOST_IDLE = 0.50
 """The GPU idles for at least half of the token: `core.bench.conclusion` calls this dispatch-bound."""

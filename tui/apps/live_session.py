@@ -15,7 +15,7 @@ from idlegap.core.protocol.commands import AnyCommand
 from idlegap.core.protocol.events import MonitorSample
 from idlegap.core.session.opening import opening
 from idlegap.core.session.snapshot import RecordingView, Snapshot
-from idlegap.tui.apps.recorded_words import recorded_words
+from idlegap.core.text.phrases import recorded_words
 
 if TYPE_CHECKING:
     from idlegap.core.recording import Recorder

@@ -4,7 +4,7 @@ import dataclasses
 
 from idlegap.core.protocol.modes import ModeName
 from idlegap.core.session.snapshot import Snapshot
-from idlegap.tui.widgets.phrases import mode_words
+from idlegap.core.text.names import mode_words
 
 NOTICE_NS = 4_000_000_000
 

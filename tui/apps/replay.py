@@ -9,8 +9,8 @@ from idlegap.core.protocol.modes import MODES
 from idlegap.core.recording.slow_token_index import TokenPlace
 from idlegap.core.session.snapshot import Playback, Snapshot
 from idlegap.core.sources.recording import Replay
+from idlegap.core.text import units
 from idlegap.tui.apps.app import IdlegapApp
-from idlegap.tui.widgets import units
 
 JUMP_NS = 5_000_000_000
 LIVE_ONLY = (
@@ -117,5 +117,5 @@ class ReplayApp(IdlegapApp):
 def token_words(place: TokenPlace) -> str:
     """One token: which it is and what it took."""
     token = place.token
-    text = f"token {place.index:,} of round {place.round}: {units.ms(token.wall_ns).strip()} ms"
+    text = f"token {place.index:,} of round {place.round}: {units.ms(token.wall_ns)} ms"
     return f"{text}, {place.excluded}" if place.excluded else text

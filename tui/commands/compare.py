@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from idlegap.core.text.sanitize import printable
 from idlegap.tui.commands.base import UsageError
 from idlegap.tui.commands.exit_codes import ExitCode
 from idlegap.tui.commands.output import (
@@ -16,7 +17,6 @@ from idlegap.tui.commands.output import (
     target_file,
     text_width,
 )
-from idlegap.tui.terminal.sanitize import clean
 
 if TYPE_CHECKING:
     from idlegap.core.bench.store import Result
@@ -122,5 +122,5 @@ def _files(found: "list[tuple[Path, Result]]") -> str:
         when = getattr(result, "created", "published figures")
         reason = getattr(result, "reason", "")
         state = f", INCOMPLETE ({reason})" if reason else ""
-        lines.append(clean(f"{number:>2}  {path}: {when}{state}"))
+        lines.append(printable(f"{number:>2}  {path}: {when}{state}"))
     return "\n".join(lines) + "\n"

@@ -14,7 +14,7 @@ from idlegap.core.sensors.sampler import Sampler
 from idlegap.core.session.session import Listener
 from idlegap.core.session.snapshot import Snapshot
 from idlegap.core.sources.engine import EngineProcess
-from idlegap.tui.apps.recorded_words import recorded_words
+from idlegap.core.text.phrases import recorded_words
 from idlegap.tui.commands.base import UsageError
 from idlegap.tui.commands.exit_codes import ExitCode
 from idlegap.tui.commands.metrics_option import Address, serving, tally_for

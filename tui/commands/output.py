@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from idlegap.core.text.sanitize import printable_lines
 from idlegap.tui.commands.base import PROGRAM, UsageError
-from idlegap.tui.terminal.sanitize import clean_lines
 
 if TYPE_CHECKING:
     from msgspec import Struct
@@ -118,7 +118,7 @@ def emit_text(text: str) -> None:
     Raises:
         UsageError: stdout cannot be written.
     """
-    emit(clean_lines(text).encode(sys.stdout.encoding, "replace"))
+    emit(printable_lines(text).encode(sys.stdout.encoding, "replace"))
 
 
 def emit(data: bytes) -> None:
@@ -150,7 +150,7 @@ def give_up_stdout(error: OSError) -> None:
 def say(text: str) -> None:
     """Tell the user something on stderr; where that cannot be written, nobody is to be told."""
     with suppress(OSError):
-        print(f"{PROGRAM}: {clean_lines(text)}", file=sys.stderr, flush=True)
+        print(f"{PROGRAM}: {printable_lines(text)}", file=sys.stderr, flush=True)
 
 
 def text_width() -> int:

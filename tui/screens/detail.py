@@ -2,13 +2,13 @@
 
 from idlegap.core.protocol.settings import Wait
 from idlegap.core.session.snapshot import ModeView, Snapshot
-from idlegap.tui.widgets import units
-from idlegap.tui.widgets.gpu_panel import busy_words, gpu_absence
-from idlegap.tui.widgets.line import Line
+from idlegap.core.text import units
+from idlegap.core.text.sanitize import shorten
+from idlegap.tui.widgets import readings
+from idlegap.tui.widgets.line import VALUE_AT, Line, labelled, title, wrapped
 from idlegap.tui.widgets.mode_bars import CHANGED, FIRST_ROUND
 from idlegap.tui.widgets.palette import DIM, STRONG, TEXT, WARN, WORK
-from idlegap.tui.widgets.phrases import current
-from idlegap.tui.widgets.rows import VALUE_AT, labelled, title, wrapped
+from idlegap.tui.widgets.readings import current
 from idlegap.tui.widgets.work_panel import ceiling_rows, kernel_rows
 
 _WAITS: dict[Wait, str] = {
@@ -75,13 +75,13 @@ def detail_text(snap: Snapshot, width: int) -> list[Line]:
 def meter_rows(snap: Snapshot, width: int) -> list[Line]:
     """True busy beside NVML's meters, each with its definition. Why a value is missing stands below
     them all where several lack it for the same reason or the row has no room for it."""
-    meters = [("truly busy", busy_words(snap), "share of a token in which the device works")]
+    meters = [("truly busy", readings.busy(snap).rjust(5), "share of a token in which the device works")]
     gpu = snap.gpu
     for field, name, meaning in _METERS:
         if gpu is None:
-            value = units.na(gpu_absence(snap))
+            value = units.na(readings.gpu_absence(snap))
         else:
-            value = units.reading(getattr(gpu, field), units.percent, gpu.missing, field)
+            value = units.reading(getattr(gpu, field), readings.five_cells, gpu.missing, field)
         meters.append((name, value, meaning))
     values = [value for _, value, _ in meters]
     lines, reasons = [], dict[str, list[str]]()
@@ -110,10 +110,10 @@ def mode_rows(snap: Snapshot, width: int) -> list[Line]:
         )
         line.to(_NAME_CELLS)
         if view.reason is not None:
-            lines.append(line.add(units.shorten(units.na(view.reason), max(0, width - line.cells)), DIM))
+            lines.append(line.add(shorten(units.na(view.reason), max(0, width - line.cells)), DIM))
             continue
         for ns in _times(view):
-            line.add(f"{'-' if ns is None else units.ms(ns):>{_COLUMN_CELLS}}")
+            line.add(f"{'-' if ns is None else units.ms(ns, 4):>{_COLUMN_CELLS}}")
         lines.append(line.add(f"{_count(view.tokens):>{_COUNT_CELLS}}", DIM))
         lines += _verification(view, width)
     for view in snap.modes:
@@ -129,12 +129,12 @@ def window_rows(view: ModeView, width: int) -> list[Line]:
     window = view.profile
     if window is None:
         return []
-    apart = f"{window.copies} copies ({units.ms(window.copy_ns).strip()} ms), {window.fills} fills"
-    cost = f"{window.steps} steps, a pause of {units.ms(window.pause_ns).strip()} ms"
+    apart = f"{window.copies} copies ({units.ms(window.copy_ns)} ms), {window.fills} fills"
+    cost = f"{window.steps} steps, a pause of {units.ms(window.pause_ns)} ms"
     if window.unmatched:
         cost += f", {window.unmatched} records without a launch"
     return [
-        labelled("sum over streams", f"{units.ms(window.busy_sum_ns).strip()} ms", width),
+        labelled("sum over streams", f"{units.ms(window.busy_sum_ns)} ms", width),
         labelled("copies and fills", apart, width),
         labelled("measured in", cost, width),
     ]

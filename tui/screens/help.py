@@ -4,13 +4,12 @@ from rich.style import Style
 
 from idlegap.core.protocol.modes import BASELINE, MODES, REPLAYED
 from idlegap.core.session.snapshot import Snapshot
+from idlegap.core.text.units import na
 from idlegap.tui.widgets.cause_marks import MARKS, UNKNOWN_MARK
-from idlegap.tui.widgets.line import Line
+from idlegap.tui.widgets.line import Line, wrapped
 from idlegap.tui.widgets.mode_bars import PLAIN_PARTS, SPLIT_PARTS
 from idlegap.tui.widgets.palette import DIM, KEY, STRONG, TEXT
-from idlegap.tui.widgets.rows import wrapped
 from idlegap.tui.widgets.strip.cells import CUT
-from idlegap.tui.widgets.units import na
 
 _PAGES = (
     ("w", "why tokens were slow: causes, evidence, advice"),

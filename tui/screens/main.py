@@ -18,9 +18,9 @@ from idlegap.tui.widgets.loading import Loading
 from idlegap.tui.widgets.mode_bars import ModeBars
 from idlegap.tui.widgets.palette import BACKGROUND
 from idlegap.tui.widgets.panel import Panel
-from idlegap.tui.widgets.phrases import is_loading
 from idlegap.tui.widgets.playback_bar import PlaybackBar
 from idlegap.tui.widgets.rate import RatePanel
+from idlegap.tui.widgets.readings import is_loading
 from idlegap.tui.widgets.sentence import Sentence
 from idlegap.tui.widgets.strip.widget import LatencyStrip
 from idlegap.tui.widgets.text_view import TextView

@@ -3,13 +3,12 @@
 from idlegap.core.measure.typical_token import LEAST_TOKENS, SLOW_MADS, SLOW_SHARE
 from idlegap.core.session.snapshot import Snapshot
 from idlegap.core.slow_tokens.causes import CauseTotal, SlowView
-from idlegap.tui.widgets import units
+from idlegap.core.text import units
+from idlegap.core.text.sanitize import shorten
 from idlegap.tui.widgets.cause_marks import MARKS, MEANINGS, mark
-from idlegap.tui.widgets.line import Line
+from idlegap.tui.widgets.line import Line, title, wrapped
 from idlegap.tui.widgets.palette import BAD, DIM, GOOD, HOST, SENTENCE, STRONG, TEXT, WARN
-from idlegap.tui.widgets.phrases import NOTHING_DECODES, current
-from idlegap.tui.widgets.readings import cpu_work, own_neighbours
-from idlegap.tui.widgets.rows import title, wrapped
+from idlegap.tui.widgets.readings import NOTHING_DECODES, cpu_work, current, own_neighbours
 
 _SHARE_AT = 17
 _BAR_CELLS = 16
@@ -62,8 +61,8 @@ def threshold_words(snap: Snapshot) -> str:
     if snap.threshold_ns is None:
         return f"slow: {units.na(f'needs {LEAST_TOKENS} counted tokens')}; then above {rule}"
     view = current(snap)
-    median = f" {units.ms(view.wall_ns).strip()} ms" if view is not None and view.wall_ns is not None else ""
-    above = units.ms(snap.threshold_ns).strip()
+    median = f" {units.ms(view.wall_ns)} ms" if view is not None and view.wall_ns is not None else ""
+    above = units.ms(snap.threshold_ns)
     return f"slow: above {above} ms = {rule.replace('median', f'median{median}', 1)}"
 
 
@@ -76,11 +75,11 @@ def share_rows(shares: tuple[CauseTotal, ...], width: int) -> list[Line]:
     for share in shares:
         part = share.ns / total_ns
         line = Line().add(f"   {MARKS[share.cause]} ", BAD).add(share.cause, STRONG).to(_SHARE_AT)
-        line.add(units.share(part), TEXT).add(f"  {units.ms(share.ns):>6} ms  ", TEXT)
-        filled = round(part * _BAR_CELLS)
-        line.add("█" * filled, HOST).add("░" * (_BAR_CELLS - filled), DIM)
+        line.add(f"{units.percent(part):>5}  {units.ms(share.ns):>6} ms  ", TEXT).gauge(
+            part, _BAR_CELLS, HOST
+        )
         tokens = f"  {_led(share.tokens)}"
-        lines.append(line.add(units.shorten(tokens, max(0, width - line.cells)), DIM))
+        lines.append(line.add(shorten(tokens, max(0, width - line.cells)), DIM))
     return lines
 
 

@@ -11,11 +11,10 @@ from idlegap.core.compare.differences import (
     limit_words,
 )
 from idlegap.core.compare.machines import CONTENDED, Machine, ceiling_slope
-from idlegap.core.text.units import US, percent, rate, tenths, us
+from idlegap.core.text.units import NA, US, percent, rate, tenths, us
 from idlegap.tui.tables.layout import NARROW, paragraph, table
 from idlegap.tui.tables.scatter import LINE_MARK, Point, scatter
 
-NA = "n/a"
 THREAD = "+"
 NAME_WIDTHS = (40, 24, 18, 14, 11, 8)
 """Longest name of a GPU or CPU, tried in turn; what is cut ends in a tilde."""

@@ -1,14 +1,13 @@
 """The host: is the decode thread's core its own, and who else wants it?"""
 
 from idlegap.core.session.snapshot import Snapshot
+from idlegap.core.text.names import cpu_name
 from idlegap.tui.terminal.glyphs import GlyphLevel
 from idlegap.tui.widgets import readings
 from idlegap.tui.widgets.cores import core_line, cores_per_bar, marker_column
-from idlegap.tui.widgets.line import Line
+from idlegap.tui.widgets.line import LABEL_AT, Line, joined, labelled, title
 from idlegap.tui.widgets.palette import BAD, DIM, HOST, STRONG
 from idlegap.tui.widgets.panel import Panel
-from idlegap.tui.widgets.phrases import cpu_words
-from idlegap.tui.widgets.rows import LABEL_AT, joined, labelled, title
 
 SHORT_CORES = 32
 
@@ -45,7 +44,7 @@ def _short(snap: Snapshot, width: int, level: GlyphLevel) -> list[Line]:
 
 def _tall(snap: Snapshot, width: int, height: int, level: GlyphLevel) -> list[Line]:
     cpu, host = snap.cpu, snap.host
-    lines = [title("host", cpu_words(host.cpu_model) if host else "", width)]
+    lines = [title("host", cpu_name(host.cpu_model, "CPU") if host else "", width)]
     if cpu is not None:
         cells = width - 2
         lines.append(Line().to(1).extend(core_line(cpu.core_pct, cpu.decode_core, cells, level)))

@@ -1,10 +1,11 @@
 """Where a replay stands: the length of the recording as a bar, with its switches of mode."""
 
 from idlegap.core.session.snapshot import Playback, Snapshot
+from idlegap.core.text.sanitize import shorten
+from idlegap.core.text.units import clock
 from idlegap.tui.widgets.line import Line
 from idlegap.tui.widgets.palette import DIM, KEY, RULE, STRONG, TEXT, WARN
 from idlegap.tui.widgets.panel import Panel
-from idlegap.tui.widgets.units import clock, shorten
 
 _TOKEN_CELLS = 44
 """For the token that was reached last; the rest is the bar."""

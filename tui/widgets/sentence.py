@@ -1,11 +1,10 @@
 """One plain sentence on what limits this machine now, or what just happened."""
 
 from idlegap.core.session.snapshot import Snapshot
-from idlegap.tui.widgets.line import Line
+from idlegap.tui.widgets.line import Line, wrapped
 from idlegap.tui.widgets.palette import SENTENCE, WARN
 from idlegap.tui.widgets.panel import Panel
-from idlegap.tui.widgets.phrases import is_tokenless
-from idlegap.tui.widgets.rows import wrapped
+from idlegap.tui.widgets.readings import is_tokenless
 
 _BEFORE_A_TOKEN = "The engine ended before it had decoded anything."
 _AFTER_THE_END = "The figures on this screen are the last ones before the engine ended."

@@ -44,7 +44,7 @@ def test_gpu_panel_puts_nvml_beside_true_busy(height: int) -> None:
     assert "89 %" in shown
     assert "1,980 MHz, not limited" in shown
     assert "212/700 W" in shown
-    assert "3.3/141 GB" in shown
+    assert "3.30/141 GB" in shown
     assert "41 °C" in shown
 
 

@@ -10,13 +10,14 @@ from textual.geometry import Region
 
 from idlegap.core.protocol.modes import ModeName
 from idlegap.core.session.snapshot import STRIP_BUCKET_NS, ModeView, Strip, StripColumn
+from idlegap.core.text.sanitize import shorten
+from idlegap.core.text.units import NS_PER_MS, NS_PER_S, ms
 from idlegap.tui.terminal.glyphs import GlyphLevel
 from idlegap.tui.widgets.line import Line
 from idlegap.tui.widgets.palette import BOUND, DIM, KEY, RULE, WORK
 from idlegap.tui.widgets.strip.axis import Axis
 from idlegap.tui.widgets.strip.bucket_cells import BUCKETS_PER_CELL, CellBuckets, Sweep, advance
 from idlegap.tui.widgets.strip.cells import BLANK, Bands, Cell, Scale, cell_column, level_line
-from idlegap.tui.widgets.units import NS_PER_MS, NS_PER_S, ms, shorten
 
 LEFT_GUTTER = 6
 RIGHT_GUTTER = 12
@@ -112,11 +113,11 @@ class StripPicture:
         busy, bound = level_line(strip.busy_ns, scale), level_line(strip.bound_ns, scale)
         names: list[tuple[int, str, bool]] = []
         if bound is not None and strip.bound_ns is not None:
-            names.append((bound[0], f"bound {ms(strip.bound_ns).strip()}", True))
+            names.append((bound[0], f"bound {ms(strip.bound_ns)}", True))
         if busy is not None and strip.busy_ns is not None:
             row = busy[0] + 1 if bound is not None and bound[0] == busy[0] else busy[0]
             if row < self._rows:
-                names.append((row, f"busy {ms(strip.busy_ns).strip()}", False))
+                names.append((row, f"busy {ms(strip.busy_ns)}", False))
         lines = tuple(line for line in (bound, busy) if line is not None)
         return _Frame(scale, lines, tuple(names), tuple(sorted(marks.items())))
 
