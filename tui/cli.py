@@ -11,10 +11,9 @@ from typing import NoReturn
 
 from idlegap.core.text.sanitize import printable
 from idlegap.tui.commands.base import PROGRAM, UsageError
-from idlegap.tui.commands.exit_codes import ExitCode
-from idlegap.tui.commands.interrupts import INTERRUPTED, leave_at_once
-from idlegap.tui.commands.output import emit_text, say
-from idlegap.tui.commands.streams import fill_closed
+from idlegap.tui.commands.output import emit_text, fill_closed, say
+from idlegap.tui.commands.signals import INTERRUPTED, leave_at_once
+from idlegap.tui.exit_codes import ExitCode
 
 VERBS = ("live", "bench", "check", "compare", "replay", "report", "export", "serve", "doctor")
 """The modules of `tui.commands` by name, in the order in which help lists them."""

@@ -10,9 +10,9 @@ import pytest
 from idlegap.core.protocol.settings import DEFAULT_NEW_TOKENS, DEFAULT_PROMPT_TOKENS, Settings
 from idlegap.core.recording import RecordingReader
 from idlegap.tui import cli
-from idlegap.tui.commands.exit_codes import ExitCode, signal_code
 from idlegap.tui.commands.live import LiveOptions, options_from, recorder_for
 from idlegap.tui.commands.recording_option import RecordOptions
+from idlegap.tui.exit_codes import ExitCode, signal_code
 from tests.paths import ROOT
 
 

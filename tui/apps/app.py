@@ -12,11 +12,10 @@ from textual.binding import Binding
 
 from idlegap.core.session.snapshot import Snapshot
 from idlegap.tui.apps.feed import Feed
-from idlegap.tui.apps.frame_rate import Pace
+from idlegap.tui.apps.frames import FrameRate, ScreenCost
 from idlegap.tui.apps.notices import Notices
-from idlegap.tui.apps.screen_cost import FrameMeter
 from idlegap.tui.apps.svg_file import save_svg
-from idlegap.tui.commands.exit_codes import ExitCode, signal_code
+from idlegap.tui.exit_codes import ExitCode, signal_code
 from idlegap.tui.screens.base import SnapshotScreen
 from idlegap.tui.screens.main import MainScreen
 from idlegap.tui.screens.page import PageScreen
@@ -33,7 +32,7 @@ _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
 class IdlegapApp(App[None]):
-    """Shows a `Feed`. Ends with the exit code of `tui.commands.exit_codes` as its return code.
+    """Shows a `Feed`. Ends with the exit code of `tui.exit_codes` as its return code.
 
     Args:
         feed: where snapshots come from and commands go.
@@ -72,8 +71,8 @@ class IdlegapApp(App[None]):
         self._fps = fps
         self._clock = clock
         self._greeting = greeting
-        self._pace = Pace(fps)
-        self._meter = FrameMeter(clock)
+        self._pace = FrameRate(fps)
+        self._meter = ScreenCost(clock)
         self._snapshot = feed.snapshot(clock())
         self._notices = Notices()
         self._level = level

@@ -21,7 +21,7 @@ from idlegap.core.text.names import mode_words
 from idlegap.core.text.sanitize import printable
 from idlegap.tui.apps.app import HERE, IdlegapApp
 from idlegap.tui.apps.feed import LiveFeed
-from idlegap.tui.commands.exit_codes import ExitCode
+from idlegap.tui.exit_codes import ExitCode
 from idlegap.tui.widgets.readings import is_tokenless
 
 BATCHES = (1, 64)

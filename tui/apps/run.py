@@ -10,7 +10,7 @@ from pathlib import Path
 
 from idlegap.tui.apps.app import IdlegapApp
 from idlegap.tui.apps.feed import Feed
-from idlegap.tui.commands.exit_codes import ExitCode
+from idlegap.tui.exit_codes import ExitCode
 from idlegap.tui.terminal.glyphs import GlyphLevel, glyph_level
 from idlegap.tui.terminal.output import TerminalOutput, diverted
 

@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from idlegap.tui.commands.base import UsageError
-from idlegap.tui.commands.exit_codes import ExitCode
-from idlegap.tui.commands.output import add_json, deliver
+from idlegap.tui.commands.output import add_json, check_stdout, deliver
 from idlegap.tui.commands.recording_option import RecordOptions, add_record, json_target, record_from
-from idlegap.tui.commands.streams import check_stdout
 from idlegap.tui.commands.workload import add_machine, settings_from
+from idlegap.tui.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from idlegap.core.protocol.settings import Settings
@@ -85,7 +84,7 @@ def check(options: CheckOptions, connect: "Connect") -> int:
     from idlegap.core.bench.store import CHECK
     from idlegap.core.check.check import check_plan, judge
     from idlegap.tui.commands.measuring import exit_code, take
-    from idlegap.tui.commands.stopping import StopSignals
+    from idlegap.tui.commands.signals import StopSignals
     from idlegap.tui.tables.check import check_text
 
     verdict = None

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from idlegap.core.text.sanitize import printable
 from idlegap.tui.commands.base import UsageError
-from idlegap.tui.commands.exit_codes import ExitCode
 from idlegap.tui.commands.output import (
     STDOUT,
     emit,
@@ -17,6 +16,7 @@ from idlegap.tui.commands.output import (
     target_file,
     text_width,
 )
+from idlegap.tui.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from idlegap.core.bench.store import Result

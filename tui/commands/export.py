@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from idlegap.tui.commands.base import UsageError
-from idlegap.tui.commands.exit_codes import ExitCode, signal_code
-from idlegap.tui.commands.interrupts import raised
 from idlegap.tui.commands.output import STDOUT, give_up_stdout, say, target_file
-from idlegap.tui.commands.recording_file import add_recording, recording_path
+from idlegap.tui.commands.recording_option import add_recording, recording_path
+from idlegap.tui.commands.signals import raised
+from idlegap.tui.exit_codes import ExitCode, signal_code
 
 if TYPE_CHECKING:
     from idlegap.core.export.token_table import ExportSummary

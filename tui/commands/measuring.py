@@ -16,12 +16,12 @@ from idlegap.core.session.snapshot import Snapshot
 from idlegap.core.sources.engine import EngineProcess
 from idlegap.core.text.phrases import recorded_words
 from idlegap.tui.commands.base import UsageError
-from idlegap.tui.commands.exit_codes import ExitCode
 from idlegap.tui.commands.metrics_option import Address, serving, tally_for
 from idlegap.tui.commands.output import say
 from idlegap.tui.commands.progress import progress_on
 from idlegap.tui.commands.recording_option import RecordOptions
-from idlegap.tui.commands.stopping import StopSignals
+from idlegap.tui.commands.signals import StopSignals
+from idlegap.tui.exit_codes import ExitCode
 
 Connect = Callable[
     [Settings, Sequence[Listener], Callable[[], bool], Callable[[EngineStage], None]],

@@ -1,15 +1,75 @@
-"""The options `--record` and `--record-max`, the same in every verb that can record itself."""
+"""Recordings on the command line: the one that a verb reads, and the one that it writes."""
 
 import argparse
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from idlegap.tui.commands.base import UsageError
-from idlegap.tui.commands.file_size import parse_size
 from idlegap.tui.commands.output import refuse_same, target_file
+
+DEMO = "demo"
+_DEMO_PACKAGE, _DEMO_FILE = "idlegap.core.recording", "demo.jsonl.gz"
 
 FILE, MOST = "--record", "--record-max"
 DEFAULT_MOST = "1G"
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([KMG]?)B?", re.IGNORECASE)
+_FACTORS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
+
+_MOST = 1e18
+
+
+def add_recording(parser: argparse.ArgumentParser) -> None:
+    """Add the argument that names a recording."""
+    parser.add_argument(
+        "file",
+        metavar=f"FILE|{DEMO}",
+        help=f"a recording; {DEMO} is one of an H200 that idlegap brings along",
+    )
+
+
+@contextmanager
+def recording_path(name: str) -> Iterator[Path]:
+    """The path of the recording called `name`, for as long as the context lasts. A recording
+    that is wrong is a request that cannot work.
+
+    Raises:
+        UsageError: the name is empty, or whoever uses the path finds the recording to be unreadable.
+    """
+    if not name:
+        raise UsageError("FILE '': names no recording")
+    from idlegap.core.recording import RecordingError
+
+    try:
+        if name != DEMO:
+            yield Path(name)
+            return
+        from importlib.resources import as_file, files
+
+        with as_file(files(_DEMO_PACKAGE) / _DEMO_FILE) as path:
+            yield path
+    except RecordingError as error:
+        raise UsageError(str(error)) from error
+
+
+def parse_size(option: str, text: str) -> int:
+    """Bytes of ``500M``, ``1.5GB`` or ``250000``; K, M and G are decimal.
+
+    Raises:
+        UsageError: naming `option`, for anything else.
+    """
+    found = _SIZE.fullmatch(text.strip())
+    if found is None:
+        raise UsageError(f"{option} {text}: expected a size such as 500M or 1.5G")
+    size = float(found[1]) * _FACTORS[found[2].upper()]
+    if size > _MOST:
+        raise UsageError(f"{option} {text}: more than any disk holds")
+    return round(size)
+
+
 DEFAULT_MAX_BYTES = parse_size(MOST, DEFAULT_MOST)
 
 

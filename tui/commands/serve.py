@@ -7,8 +7,8 @@ import sys
 
 from idlegap.core.text.sanitize import printable
 from idlegap.tui.commands.base import UsageError
-from idlegap.tui.commands.exit_codes import ExitCode, signal_code
-from idlegap.tui.commands.recording_file import add_recording, recording_path
+from idlegap.tui.commands.recording_option import add_recording, recording_path
+from idlegap.tui.exit_codes import ExitCode, signal_code
 
 HELP = "show a recording in a browser on this machine"
 DEFAULT_PORT = 8000

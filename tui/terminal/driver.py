@@ -1,12 +1,24 @@
 """Textual's terminal driver on a `TerminalOutput`, calm when the terminal vanishes."""
 
 import os
-from typing import TYPE_CHECKING
+from typing import Any, Protocol, runtime_checkable
 
+from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 
-if TYPE_CHECKING:
-    from idlegap.tui.apps.app import IdlegapApp
+from idlegap.tui.terminal.output import TerminalOutput
+
+
+@runtime_checkable
+class TerminalUser(Protocol):
+    """What the driver needs from the app, which Textual hands to it."""
+
+    @property
+    def output(self) -> TerminalOutput | None:
+        """The terminal; the app chooses this driver only with one."""
+
+    def terminal_lost(self) -> None:
+        """The terminal has gone: end in good order."""
 
 
 class TerminalDriver(LinuxDriver):
@@ -14,15 +26,16 @@ class TerminalDriver(LinuxDriver):
 
     def __init__(
         self,
-        app: "IdlegapApp",
+        app: App[Any],
         *,
         debug: bool = False,
         mouse: bool = True,
         size: tuple[int, int] | None = None,
     ) -> None:
         super().__init__(app, debug=debug, mouse=mouse, size=size)
-        assert app.output is not None, "the app chooses this driver only with an output"
-        self._owner = app
+        assert isinstance(app, TerminalUser)
+        assert app.output is not None
+        self._terminal_lost = app.terminal_lost
         self._output = app.output
         self._file = app.output  # type: ignore[assignment]
 
@@ -31,7 +44,7 @@ class TerminalDriver(LinuxDriver):
         try:
             super().run_input_thread()
         except OSError:
-            self._owner.call_later(self._owner.terminal_lost)
+            self._app.call_later(self._terminal_lost)
 
     def stop_application_mode(self) -> None:
         """Give back the terminal, with nothing left on our own screen: once it has been resized, tmux

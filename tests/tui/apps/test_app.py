@@ -7,7 +7,7 @@ import pytest
 from idlegap.core.protocol.commands import AnyCommand, RestartRound, SetMode, SetPaused, TakeProfile
 from idlegap.core.session.snapshot import Snapshot, StageView
 from idlegap.tui.apps.live import LiveApp
-from idlegap.tui.commands.exit_codes import ExitCode
+from idlegap.tui.exit_codes import ExitCode
 from tests.tui.support import scenes
 from tests.tui.support.fake_feed import FakeFeed
 from tests.tui.support.grid import grid

@@ -12,7 +12,7 @@ from idlegap.core.protocol.events import EngineFailed
 from idlegap.core.protocol.modes import MODES
 from idlegap.core.sources.recording import Replay
 from idlegap.tui.apps.replay import LIVE_ONLY, ReplayApp
-from idlegap.tui.commands.exit_codes import ExitCode
+from idlegap.tui.exit_codes import ExitCode
 from tests.core.recording.stories import READY, REAL, SECOND, START_NS, FakeClock, record, story
 from tests.tui.support.grid import grid
 from tests.tui.support.waiting import until

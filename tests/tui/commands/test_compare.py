@@ -16,7 +16,7 @@ from idlegap.core.check.check import judge
 from idlegap.core.check.predictions import Levers
 from idlegap.core.protocol.events import DispatchProbe
 from idlegap.tui import cli
-from idlegap.tui.commands.exit_codes import ExitCode
+from idlegap.tui.exit_codes import ExitCode
 from idlegap.tui.tables.bench import bench_text
 from idlegap.tui.tables.check import check_text
 from tests.core.bench.results import arm, bench

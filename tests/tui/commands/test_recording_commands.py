@@ -12,7 +12,7 @@ import pytest
 
 from idlegap.core.protocol.modes import MODE_NAMES
 from idlegap.tui import cli
-from idlegap.tui.commands.exit_codes import ExitCode
+from idlegap.tui.exit_codes import ExitCode
 from tests.core.recording.stories import REAL
 from tests.paths import ROOT
 from tests.tui.support.pty_program import PtyProgram

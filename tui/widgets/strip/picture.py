@@ -15,9 +15,8 @@ from idlegap.core.text.units import NS_PER_MS, NS_PER_S, ms
 from idlegap.tui.terminal.glyphs import GlyphLevel
 from idlegap.tui.widgets.line import Line
 from idlegap.tui.widgets.palette import BOUND, DIM, KEY, RULE, WORK
-from idlegap.tui.widgets.strip.axis import Axis
-from idlegap.tui.widgets.strip.bucket_cells import BUCKETS_PER_CELL, CellBuckets, Sweep, advance
 from idlegap.tui.widgets.strip.cells import BLANK, Bands, Cell, Scale, cell_column, level_line
+from idlegap.tui.widgets.strip.window import BUCKETS_PER_CELL, Axis, CellBuckets, Window, advance
 
 LEFT_GUTTER = 6
 RIGHT_GUTTER = 12
@@ -55,7 +54,7 @@ class StripPicture:
         self._cells = max(1, width - LEFT_GUTTER - RIGHT_GUTTER)
         self._rows = max(1, height - 2)
         self._level = level
-        self._sweep: Sweep | None = None
+        self._window: Window | None = None
         self._axis = Axis()
         self._frame: _Frame | None = None
         self._columns: list[_Column] = []
@@ -64,14 +63,14 @@ class StripPicture:
     def update(self, strip: Strip, modes: Sequence[ModeView]) -> list[Region]:
         """Take new history; the regions of the picture that look different now."""
         oldest = strip.columns[0].bucket if strip.columns else strip.now_bucket
-        self._sweep = advance(self._sweep, self._cells, oldest, strip.now_bucket)
+        self._window = advance(self._window, self._cells, oldest, strip.now_bucket)
         bands = mode_bands(modes)
-        marks = self._sweep.marks(strip.marks)
+        marks = self._window.marks(strip.marks)
         columns = [
             _Column(
                 (left, right), (_bands_of(left, bands, strip), _bands_of(right, bands, strip)), marks.get(i)
             )
-            for i, (left, right) in enumerate(self._sweep.columns(strip.columns))
+            for i, (left, right) in enumerate(self._window.columns(strip.columns))
         ]
         frame = self._make_frame(strip, columns, marks)
         everything = frame != self._frame or not self._pixels

@@ -9,7 +9,7 @@ import pytest
 
 from idlegap.core.bench.schema import BenchResult
 from idlegap.core.bench.store import read
-from idlegap.tui.commands.exit_codes import ExitCode
+from idlegap.tui.exit_codes import ExitCode
 from tests.paths import ROOT
 
 EXAMPLE = ROOT / "docs" / "examples" / "article-rtx-3070.json"
