@@ -136,7 +136,7 @@ def test_the_screen_follows_the_size_of_the_terminal_and_leaves_nothing_behind(r
     program = run(size=(50, 12))
     program.wait_for_text("GPU idle")
     program.resize((160, 45))
-    program.wait_for_text("ready, but no core")
+    program.wait_for_text("run delay")
     program.resize((80, 24))
     program.wait_for_text("where a token goes")
     program.press("q")

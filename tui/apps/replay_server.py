@@ -67,8 +67,8 @@ class ReplayServer(Server):
         )
 
     async def on_startup(self, app: web.Application) -> None:
-        """Nothing is said before the port is ours. From here on ENDING is told from SIGINT, but for
-        what is ignored (SIGHUP under nohup)."""
+        """Tell ENDING from SIGINT from here on, except what is ignored (SIGHUP under nohup). Nothing is
+        announced before the port is ours."""
         loop = asyncio.get_running_loop()
         for number in ENDING:
             if signal.getsignal(number) is not signal.SIG_IGN:

@@ -23,7 +23,7 @@ MOST_RUNS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class BenchOptions:
-    """What `bench` was asked for. `json` and `metrics` are None where nobody wants them."""
+    """What `bench` was asked for. `json` and `metrics` are None where they were not asked for."""
 
     settings: "Settings"
     runs: int

@@ -20,14 +20,14 @@ HELP = "say within a minute whether this machine is any good for decoding"
 MOST_SECONDS = 86_400
 
 EXIT_CODES = (
-    "Exit code: 0 this machine is good, 1 it is not, 3 there is no GPU here to judge (or none that can be "
-    "used), 2 the request cannot work, 4 the engine failed."
+    "Exit code: 0 this machine is good, 1 it is not, 3 there is no GPU here to judge (or torch cannot use "
+    "it), 2 the request cannot work, 4 the engine failed."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class CheckOptions:
-    """What `check` was asked for. `json` is None where nobody wants it."""
+    """What `check` was asked for. `json` is None where it was not asked for."""
 
     settings: "Settings"
     seconds: float

@@ -22,7 +22,7 @@ STDOUT = Path("-")
 
 _STANDARD = (("stdin", os.O_RDONLY, "r"), ("stdout", os.O_RDONLY, "w"), ("stderr", os.O_WRONLY, "w"))
 """A closed stdout must fail where it is written to, so it is opened for reading alone. What is said
-on a closed stderr is for nobody, and is lost."""
+on a closed stderr is lost."""
 
 
 def fill_closed() -> None:
@@ -174,7 +174,7 @@ def give_up_stdout(error: OSError) -> None:
 
 
 def say(text: str) -> None:
-    """Tell the user something on stderr; where that cannot be written, nobody is to be told."""
+    """Say something on stderr, if it can be written."""
     with suppress(OSError):
         print(f"{PROGRAM}: {printable_lines(text)}", file=sys.stderr, flush=True)
 

@@ -37,7 +37,7 @@ def recording_path(name: str) -> Iterator[Path]:
     that is wrong is a request that cannot work.
 
     Raises:
-        UsageError: the name is empty, or whoever uses the path finds the recording to be unreadable.
+        UsageError: the name is empty, or the recording turns out to be unreadable in the context.
     """
     if not name:
         raise UsageError("FILE '': names no recording")
@@ -75,7 +75,7 @@ DEFAULT_MAX_BYTES = parse_size(MOST, DEFAULT_MOST)
 
 @dataclass(frozen=True, slots=True)
 class RecordOptions:
-    """Where to record; `file` is None where nobody asked for it. No recording gets larger than
+    """Where to record; `file` is None where it was not asked for. No recording gets larger than
     `max_bytes`: it then ends with a mark that says so, and what is recorded goes on."""
 
     file: Path | None = None

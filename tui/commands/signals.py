@@ -53,7 +53,7 @@ class StopSignals:
     """While entered, the first of SIGNALS is noted and further ones change nothing. One that is
     ignored already (SIGHUP under nohup) stays so. Enter it on the main thread.
 
-    Calling it tells whether to stop.
+    Calling it returns whether to stop.
     """
 
     def __init__(self) -> None:

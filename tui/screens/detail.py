@@ -75,7 +75,7 @@ def detail_text(snap: Snapshot, width: int) -> list[Line]:
 def meter_rows(snap: Snapshot, width: int) -> list[Line]:
     """True busy beside NVML's meters, each with its definition. Why a value is missing stands below
     them all where several lack it for the same reason or the row has no room for it."""
-    meters = [("truly busy", readings.busy(snap).rjust(5), "share of a token in which the device works")]
+    meters = [("device busy", readings.busy(snap).rjust(5), "share of a token in which the device works")]
     gpu = snap.gpu
     for field, name, meaning in _METERS:
         if gpu is None:
@@ -149,16 +149,16 @@ def _times(view: ModeView) -> list[int | None]:
 
 
 def _first_round(view: ModeView) -> str:
-    told = (
+    text = (
         f"{view.name} has decoded only at cache lengths that were new, and the host may have to plan for "
         "each of them; its next round gives figures that count."
     )
     if view.profile is not None and any(_plans_by_length(kernel.name) for kernel in view.profile.top):
-        told += (
+        text += (
             " Attention is cuDNN's here, which is planned so; with TORCH_CUDNN_SDPA_DEPRIORITIZED=1 in its "
             "environment torch takes another kernel, on an H200 a slower one where the cache is static."
         )
-    return told
+    return text
 
 
 def _plans_by_length(kernel: str) -> bool:

@@ -44,14 +44,15 @@ def speed(snap: Snapshot) -> list[Entry]:
          f"Batch size ({batch}) times tokens, divided by the sum of their times; pauses and tokens "
          "under the profiler do not count."),
         ("ms/token, p50, p99", f"{_three(snap)}{last if rate else ''}",
-         "From before the first kernel of a token is submitted until after the device has finished it: "
-         "mean, median and the slowest hundredth."),
+         "Time per output token (TPOT), or inter-token latency: from before a token's first kernel is "
+         "submitted until after the device has finished it; mean, median and the slowest hundredth."),
         ("dispatch", milliseconds(view.dispatch_ns if view else None),
          "Time until the host has submitted the whole token. In an eager mode this is nearly all of it."),
         ("wait", milliseconds(view.wait_ns if view else None),
          "Time that the host then waits for the device. In a graph mode this is nearly all of it."),
         ("prefill", milliseconds(view.prefill_ns if view else None),
-         f"Reading the prompt{prompt}, timed apart. Graphs should not change it: it is the sanity check."),
+         f"Reading the prompt{prompt}, timed apart: most of the time to first token (TTFT). Graphs should "
+         "not change it, so it is the sanity check."),
     ]  # fmt: skip
 
 
@@ -66,7 +67,7 @@ def device(snap: Snapshot) -> list[Entry]:
         nvml = units.reading(gpu.util_pct, units.pct, gpu.missing, "util_pct")
     ceilings = dict(ceiling_rows(snap.ceiling))
     return [
-        ("truly busy", f"{readings.busy(snap)}{_of_wall(snap)}",
+        ("device busy", f"{readings.busy(snap)}{_of_wall(snap)}",
          "Union of all kernel, copy and fill intervals of a token, from kernel records of a few steps, as a "
          "share of the token's time. It repeats within a tenth of a percent; the token's time does not."),
         ("host gap", _gap(view, split, "host_gap_ns"),
@@ -80,8 +81,8 @@ def device(snap: Snapshot) -> list[Entry]:
         ("weight-stream bound", ceilings.get("weight-stream bound", ceilings.get("ceilings", "")),
          "Bytes of the weights divided by the measured copy bandwidth: hardly any batch-1 token is faster."),
         ("NVML util", nvml,
-         "The driver's number: the share of its window in which any kernel at all was running. It says "
-         "nothing of how much of the GPU that kernel used."),
+         "The driver's number: the share of its window in which any kernel at all was running. It does "
+         "not say how much of the GPU that kernel used."),
         ("SM clock", clock,
          "The clock of the GPU's cores and why it is no higher."),
     ]  # fmt: skip
@@ -90,8 +91,8 @@ def device(snap: Snapshot) -> list[Entry]:
 def host(snap: Snapshot) -> list[Entry]:
     """Whether the machine lets the decode thread run."""
     return [
-        ("ready, but no core", readings.run_delay(snap),
-         "Time per token that the decode thread could have run but had no CPU core: a neighbour's work."),
+        ("run delay", readings.run_delay(snap),
+         "Time per token in which the decode thread was ready to run but had no CPU core: others had it."),
         ("CPU time of a token", readings.cpu_work(snap),
          "What the decode thread computed for a token, without any waiting, and the least that 32 tokens of "
          "this mode took. The same kernels at more CPU time: the host itself has become slower."),
@@ -100,7 +101,7 @@ def host(snap: Snapshot) -> list[Entry]:
         ("steal", readings.steal(snap.cpu),
          "Share of time in which the hypervisor ran another guest instead of this one."),
         ("CPU quota", readings.quota(snap.cgroup),
-         "The smallest limit on the way from our control group to the root, and how long it stopped us."),
+         "The lowest limit from our control group up to the root, and how long it stopped this process."),
         ("pressure", readings.pressure(snap.cgroup),
          "Share of time in which at least one task waited for a CPU."),
     ]  # fmt: skip
@@ -113,14 +114,12 @@ def itself(snap: Snapshot) -> list[Entry]:
         f", {units.ms(monitor.frame_ns)} ms a frame, {monitor.frames_per_s:.0f} frames/s"
     )  # fmt: skip
     own = "The decode thread shares this process, so its figures include the screen's disturbance."
-    apart = (
-        "CPU of the thread that draws, and bytes sent to the terminal. Decoding runs in a process of its own."
-    )
+    apart = "CPU of the thread that draws, and bytes sent to the terminal. Decoding runs in its own process."
     return [
         ("this screen", f"{readings.own_cost(snap)}{frame}", own if snap.in_process else apart),
         ("left out", f"{units.count(snap.excluded)} tokens, {units.count(snap.dropped)} events lost",
          "Warm-up tokens, those under the profiler and those at new cache lengths do not count; events are "
-         "lost only when nobody reads them in time."),
+         "lost only when they are not read in time."),
     ]  # fmt: skip
 
 

@@ -34,7 +34,7 @@ class _PanelBox(Container):
 
 
 class MainScreen(SnapshotScreen):
-    """Lays the panels out by `tui.screens.layout.plan` and hands each one the snapshot."""
+    """Lays the panels out by `tui.screens.layout.plan` and gives each one the snapshot."""
 
     DEFAULT_CSS = f"""
     MainScreen {{ background: {BACKGROUND}; overflow: hidden; }}

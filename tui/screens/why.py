@@ -25,10 +25,10 @@ def why_text(snap: Snapshot, width: int) -> list[Line]:
     elif snap.halted:
         lines.append(Line().add(f"   {NOTHING_DECODES}", DIM))
     elif snap.cpu_work is not None and snap.cpu_work.slow:
-        reason = "it waits for nobody, and no counter here says why"
+        reason = "it does not wait for a CPU, and no counter here says why"
         lines += wrapped(f"the host is slow: CPU time {cpu_work(snap)}; {reason}", room, 2, "   ", WARN)
     else:
-        lines.append(Line().add("   nobody holds the decode thread back", GOOD))
+        lines.append(Line().add("   nothing holds the decode thread back", GOOD))
     if snap.neighbours:
         lines.append(Line().add(f"   {own_neighbours(snap.neighbours)}: keys n and N", TEXT))
     lines += wrapped(snap.advice, room, 3, " ► ", SENTENCE)

@@ -149,7 +149,7 @@ def _rows(difference: Difference, number: int, what: str, holds: Callable[[Machi
 def _plot(machines: Sequence[Machine], width: int) -> list[str]:
     drawn = [Point(x, y, mark) for x, y, mark in points(machines)]
     absent = [str(n) for n, machine in enumerate(machines, 1) if machine.spec_bytes_per_s is None]
-    left_out = f"not in the plot, for want of a specified bandwidth: row {', '.join(absent)}"
+    left_out = f"not in the plot, without a specified bandwidth: row {', '.join(absent)}"
     note = paragraph(left_out, width) if absent else []
     if not drawn:
         return ["", *note] if note else []

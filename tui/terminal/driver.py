@@ -18,7 +18,7 @@ class TerminalUser(Protocol):
         """The terminal; the app chooses this driver only with one."""
 
     def terminal_lost(self) -> None:
-        """The terminal has gone: end in good order."""
+        """The terminal has gone: leave cleanly."""
 
 
 class TerminalDriver(LinuxDriver):
@@ -40,7 +40,7 @@ class TerminalDriver(LinuxDriver):
         self._file = app.output  # type: ignore[assignment]
 
     def run_input_thread(self) -> None:
-        """Read keys until the app ends; a terminal that hangs up ends the app in good order."""
+        """Read keys until the app ends; a terminal that hangs up ends the app cleanly."""
         try:
             super().run_input_thread()
         except OSError:

@@ -51,7 +51,7 @@ class TerminalOutput:
         return len(text)
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Every write goes out at once."""
 
     def fileno(self) -> int:
         """The descriptor that is written to."""
@@ -113,7 +113,7 @@ def diverted(path: Path | None) -> Iterator[None]:
 
 
 def _own_descriptor(fd: int) -> int:
-    """The same terminal opened once more, so that not blocking concerns nobody else."""
+    """The same terminal opened once more, so that only our descriptor does not block."""
     try:
         return os.open(os.ttyname(fd), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK)
     except OSError:

@@ -12,7 +12,7 @@ from idlegap.tui.widgets.palette import BAD, DIM, STRONG, TEXT, WARN, WORK
 from idlegap.tui.widgets.panel import Panel
 
 _SHORT_REASON = 26
-_GAUGE_AT = 19
+_GAUGE_AT = 20
 _GAUGE_CELLS = 10
 
 
@@ -30,7 +30,7 @@ def _short(snap: Snapshot, width: int) -> list[Line]:
     gpu = snap.gpu
     if gpu is None:
         first.add(units.na(readings.gpu_absence(snap), width - LABEL_AT), TEXT)
-        second = Line().to(LABEL_AT).add("truly busy ", DIM)
+        second = Line().to(LABEL_AT).add("device busy ", DIM)
         return [first, second.add(readings.busy(snap, width - second.cells).rjust(5))]
     stale = readings.staleness(gpu, snap)
     if stale:
@@ -38,7 +38,7 @@ def _short(snap: Snapshot, width: int) -> list[Line]:
     first.add("NVML util ", DIM).add(
         units.reading(gpu.util_pct, readings.five_cells, gpu.missing, "util_pct", _SHORT_REASON)
     )
-    first.add("  truly busy ", DIM).add(readings.busy(snap, _SHORT_REASON).rjust(5), WORK)
+    first.add("  device busy ", DIM).add(readings.busy(snap, _SHORT_REASON).rjust(5), WORK)
     for name, value, field in (
         ("SM", gpu.gpm_sm_pct, "gpm_sm_pct"),
         ("DRAM", gpu.gpm_dram_pct, "gpm_dram_pct"),
@@ -60,7 +60,7 @@ def _tall(snap: Snapshot, width: int, height: int, level: GlyphLevel) -> list[Li
     lines = [title("gpu", about, width)]
     busy = readings.busy_share(snap)
     busy_line = _gauge(
-        "truly busy", busy and busy * 100, readings.busy(snap).rjust(5), "of a token's time", width
+        "device busy", busy and busy * 100, readings.busy(snap).rjust(5), "of a token's time", width
     )
     if gpu is None:
         reason = wrapped(units.na(readings.gpu_absence(snap)), width, 2, " ", TEXT)

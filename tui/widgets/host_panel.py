@@ -29,7 +29,7 @@ def _short(snap: Snapshot, width: int, level: GlyphLevel) -> list[Line]:
         first.add(f"{stale}  ", BAD)
     elif cpu is not None and cpu.core_pct:
         first.extend(core_line(cpu.core_pct, cpu.decode_core, SHORT_CORES, level)).add("  ")
-    place = [("decode on core", readings.decode_core(cpu)), ("kept waiting", readings.run_delay(snap))]
+    place = [("decode on core", readings.decode_core(cpu)), ("run delay", readings.run_delay(snap))]
     machine = [
         *([("", snap.contended)] if snap.contended else []),
         *([("CPU time", readings.cpu_work(snap))] if snap.cpu_work and snap.cpu_work.slow else []),
@@ -60,7 +60,7 @@ def _tall(snap: Snapshot, width: int, height: int, level: GlyphLevel) -> list[Li
             marker.to(max(0, at - len(note))).add(note, DIM).add(" ▲", HOST)
         lines.append(marker)
     rows = [
-        ("ready, but no core", readings.run_delay(snap)),
+        ("run delay", readings.run_delay(snap)),
         ("CPU time of a token", readings.cpu_work(snap) if snap.cpu_work is not None else ""),
         (
             "CPU of others",
@@ -68,9 +68,9 @@ def _tall(snap: Snapshot, width: int, height: int, level: GlyphLevel) -> list[Li
             if cpu and cpu.others_pct is not None
             else readings.others(cpu),
         ),
-        ("stolen by hypervisor", readings.steal(cpu)),
+        ("steal", readings.steal(cpu)),
         ("CPU quota", readings.quota(snap.cgroup).removeprefix("quota ")),
-        ("tasks wait for a CPU", readings.pressure(snap.cgroup)),
+        ("pressure", readings.pressure(snap.cgroup)),
         ("cores", _cores(snap)),
         ("where it runs", _place(snap)),
         ("this screen costs", "" if _unrecorded(snap) else readings.own_cost(snap)),

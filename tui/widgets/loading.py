@@ -13,8 +13,8 @@ _GAUGE_CELLS = 30
 _DETAIL_AT = 40
 _INTRODUCTION = (
     "A language model will decode here, one token at a time, on this machine. For each token you "
-    "will see how long the GPU computes and how long it idles because the host has not told it yet "
-    "what to do. Press space then to replay the same kernels from a CUDA graph, and watch the idle "
+    "will see how long the GPU computes and how long it idles because the host has not given it work "
+    "yet. Press space then to replay the same kernels from a CUDA graph, and watch the idle "
     "time close."
 )
 
