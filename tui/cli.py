@@ -1,6 +1,6 @@
 """The command line.
 
-Nothing heavy is imported before it is clear what was asked, and no verb but the one that was asked for.
+Only the verb that was asked for is imported, and nothing heavy before its options are known to be good.
 """
 
 import argparse

@@ -68,7 +68,7 @@ def test_partial_updates_end_in_the_same_picture_as_a_full_one(run: Run, size: t
     program.wait_for(lambda: [row.rstrip() for row in program.screen.display] == wanted, "the last picture")
     for _ in range(2):
         program.press("d")
-        program.wait_for_text("meters side by side")
+        program.wait_for_text("utilisation side by side")
         program.press("d")
         program.wait_for(
             lambda: [row.rstrip() for row in program.screen.display] == wanted, "the picture again"

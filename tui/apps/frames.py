@@ -31,7 +31,7 @@ class FrameRate:
 
     @property
     def divisor(self) -> int:
-        """Every how many ticks a frame is drawn."""
+        """A frame is drawn every this many ticks."""
         return self._divisor
 
     def due(self, now_ns: int, stalled: bool) -> bool:

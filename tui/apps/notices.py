@@ -1,4 +1,4 @@
-"""What the screen itself has to say: an answer to each key, before the engine's own."""
+"""Notices of the screen itself: an answer to each key, before the engine has one."""
 
 import dataclasses
 

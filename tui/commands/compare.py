@@ -87,7 +87,7 @@ def _plot(machines: "list[Machine]") -> bytes:
 def _read(
     paths: "list[Path]",
 ) -> "tuple[list[tuple[Path, Result]], list[str]]":
-    """The results, and one line for each file that holds none."""
+    """The results, and an error line for each file without one."""
     from idlegap.core.bench.store import ResultError, read_whole
 
     found, errors = [], []
@@ -113,7 +113,7 @@ def _own_text(result: "Result") -> str | None:
 
 
 def _files(found: "list[tuple[Path, Result]]") -> str:
-    """Which row is which file, when it was measured, and whether it was to the end."""
+    """Which row is which file, when it was measured, and whether the run was complete."""
     from idlegap.core.bench.store import benchmark
 
     lines = ["", "files:"]

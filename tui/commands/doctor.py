@@ -95,7 +95,7 @@ def _answer(connect: "Connect", stop: Callable[[], bool]) -> "EngineAnswer":
 
 
 def guarded(ask: Callable[[], T], otherwise: Callable[[str], T]) -> T:
-    """What `ask` gives; if it fails, what `otherwise` makes of the reason."""
+    """The answer of `ask`, or if it fails what `otherwise` makes of the reason."""
     try:
         return ask()
     # On a broken machine anything may be raised, and each of it is an answer.

@@ -34,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the table; exit code 0, or that of SIGPIPE where its reader has had enough.
+    """Write the table; exit code 0, or that of SIGPIPE where the reader has gone.
 
     Raises:
         UsageError: the recording cannot be read, the table not be written, or the extra is not

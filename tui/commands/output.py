@@ -26,8 +26,8 @@ on a closed stderr is lost."""
 
 
 def fill_closed() -> None:
-    """Put something in the place of closed streams. Otherwise the next file that is opened, a
-    result or a recording, would be called stdout, and Python would have no stream at all."""
+    """Open /dev/null for each closed stream. Otherwise the next file to be opened, a result or a
+    recording, would become stdout, and Python would have no stream object at all."""
     for name, flags, mode in _STANDARD:
         if getattr(sys, name) is None:
             fd = os.open(os.devnull, flags)
@@ -68,7 +68,8 @@ def target_file(option: str, text: str | None, *, new: bool = False) -> Path | N
 
 
 def check_stdout(target: Path | None) -> None:
-    """What is measured for minutes needs a place: the file `target`, or else (None, ``-``) stdout.
+    """A measurement takes minutes, so make sure first that its result has a place: the file `target`, or
+    stdout where that is None or ``-``.
 
     Raises:
         UsageError: there is neither.
@@ -79,14 +80,14 @@ def check_stdout(target: Path | None) -> None:
 
 
 def _is_stdout(path: Path) -> bool:
-    """Text and document would otherwise overwrite each other in the one file."""
+    """Text and document would overwrite each other if both went to the same file."""
     with suppress(OSError):
         return os.path.samestat(path.stat(), os.fstat(1))
     return False
 
 
 def refuse_same(option: str, target: Path | None, others: Iterable[Path], what: str) -> None:
-    """Nothing that is read or written beside `target` may be lost to it; `what` says what that is.
+    """Refuse a `target` that would overwrite one of `others`, which `what` describes.
 
     Raises:
         UsageError: it is the same file as one of `others`.
@@ -102,7 +103,7 @@ def deliver(kind: str, result: "Struct", text: str, target: Path | None) -> None
     is stdout. The file comes first: it must outlive a terminal that has gone.
 
     Raises:
-        UsageError: one of both cannot be written.
+        UsageError: one of them cannot be written.
     """
     from idlegap.core.bench.store import encode
 
@@ -139,7 +140,7 @@ def save(data: bytes, target: Path) -> None:
 
 
 def emit_text(text: str) -> None:
-    """Write `text` to stdout. What it quotes of a stranger's file is shown there, never obeyed.
+    """Write `text` to stdout. What it quotes from a file cannot control the terminal.
 
     Raises:
         UsageError: stdout cannot be written.

@@ -116,7 +116,7 @@ class ProgressBar:
 
 
 def progress_on(stream: TextIO | None = None) -> ProgressBar | ProgressLines:
-    """What fits `stream` (None: stderr)."""
+    """The kind of progress that suits `stream` (None: stderr)."""
     console = Console(file=stream or sys.stderr)
     if console.is_terminal and not console.is_dumb_terminal:
         return ProgressBar(console)
@@ -124,7 +124,7 @@ def progress_on(stream: TextIO | None = None) -> ProgressBar | ProgressLines:
 
 
 def runs_done(progress: Progress) -> str:
-    """``3/36  ``; "" where the number of runs is not known beforehand."""
+    """``3/36  ``; "" where the number of runs is not known in advance."""
     return "" if progress.total is None else f"{progress.done}/{progress.total}  "
 
 

@@ -33,8 +33,8 @@ def add_recording(parser: argparse.ArgumentParser) -> None:
 
 @contextmanager
 def recording_path(name: str) -> Iterator[Path]:
-    """The path of the recording called `name`, for as long as the context lasts. A recording
-    that is wrong is a request that cannot work.
+    """The path of the recording called `name`, for as long as the context lasts. A bad
+    recording is a usage error.
 
     Raises:
         UsageError: the name is empty, or the recording turns out to be unreadable in the context.
@@ -95,11 +95,11 @@ def add_record(options: argparse._ActionsContainer) -> None:
 
 
 def record_from(arguments: argparse.Namespace, *, by_key: bool = False) -> RecordOptions:
-    """What was asked for; with `by_key` a recording can begin later, so a limit alone has its use.
+    """What was asked for; with `by_key` a key can start a recording later, so a limit alone is allowed.
 
     Raises:
-        UsageError: a name that is none, a limit of nothing, one that is no size, or too low for
-            what describes the machine.
+        UsageError: a bad name, a limit without a recording, a limit that is no size or too small
+            for the description of the machine.
     """
     name = arguments.record
     if name in ("", "-"):
@@ -122,7 +122,7 @@ def json_target(arguments: argparse.Namespace, record: RecordOptions) -> Path | 
     """Where ``--json`` goes beside the recording `record`.
 
     Raises:
-        UsageError: no file can be written there, or both are one.
+        UsageError: no file can be written there, or both are the same file.
     """
     target = target_file("--json", arguments.json)
     if record.file is not None:

@@ -30,7 +30,8 @@ def leave_at_once() -> None:
 
 @contextmanager
 def raised() -> Iterator[None]:
-    """Meanwhile ctrl+c raises KeyboardInterrupt: for a verb with an unfinished file to remove."""
+    """Within this context ctrl+c raises KeyboardInterrupt, for a verb that has an unfinished file to
+    remove."""
     before = signal.getsignal(signal.SIGINT)
     if before is not _leave:
         yield

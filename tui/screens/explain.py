@@ -29,7 +29,7 @@ def explain_text(snap: Snapshot, width: int) -> list[Line]:
 
 
 def speed(snap: Snapshot) -> list[Entry]:
-    """How fast, and from the host's side why."""
+    """How fast it decodes, and where the host spends the time."""
     view, rate = current(snap), snap.rate
     batch = snap.engine.batch if snap.engine else 1
     prompt = f" of {units.count(snap.engine.prompt_tokens)} tokens" if snap.engine else ""

@@ -1,4 +1,4 @@
-"""The live screen: all of the argument in one look."""
+"""The live screen: speed, where a token's time goes, and what limits it, at one glance."""
 
 from textual.app import ComposeResult
 from textual.containers import Container
@@ -28,7 +28,7 @@ from idlegap.tui.widgets.work_panel import WorkPanel
 
 
 class _PanelBox(Container):
-    """The panels, stacked or side by side; nothing of its own shows."""
+    """The panels, stacked or side by side; it draws nothing itself."""
 
     BLANK = True
 

@@ -18,7 +18,7 @@ PageText = Callable[[Snapshot, int], list[Line]]
 
 
 class Page(Panel):
-    """A title, a window on the rows of `text`, and a last row with the keys and the answer to one."""
+    """A title, a window on the rows of `text`, and a last row with keys and notices."""
 
     DEFAULT_CSS = "Page { height: 1fr; }"
 
@@ -49,7 +49,7 @@ class Page(Panel):
 
 
 class PageScreen(SnapshotScreen):
-    """One page on a screen of its own; the keys of the app go on working."""
+    """One page on a screen of its own; the app's keys still work."""
 
     DEFAULT_CSS = f"PageScreen {{ background: {BACKGROUND}; overflow: hidden; }}"
     BINDINGS = [

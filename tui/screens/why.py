@@ -48,12 +48,12 @@ def why_text(snap: Snapshot, width: int) -> list[Line]:
 
 
 def since_words(snap: Snapshot) -> str:
-    """What the shares are of."""
+    """The span that the shares cover."""
     return f"since {snap.mode} was entered" if snap.mode is not None else ""
 
 
 def threshold_words(snap: Snapshot) -> str:
-    """Above which time a token counts as slow, and how that is made."""
+    """The time above which a token counts as slow, and its formula."""
     rule = (
         f"the mode's median plus the larger of {SLOW_MADS} MAD and {SLOW_SHARE * 100:.0f} % of the median; "
         "MAD is the median distance from the median"
@@ -78,13 +78,13 @@ def share_rows(shares: tuple[CauseTotal, ...], width: int) -> list[Line]:
         line.add(f"{units.percent(part):>5}  {units.ms(share.ns):>6} ms  ", TEXT).gauge(
             part, _BAR_CELLS, HOST
         )
-        tokens = f"  {_led(share.tokens)}"
+        tokens = f"  {_main_cause_of(share.tokens)}"
         lines.append(line.add(shorten(tokens, max(0, width - line.cells)), DIM))
     return lines
 
 
-def _led(tokens: int) -> str:
-    """Of how many tokens a cause was the largest."""
+def _main_cause_of(tokens: int) -> str:
+    """The number of tokens whose largest cause it was."""
     if not tokens:
         return "no token's main cause"
     return f"main cause of {units.count(tokens)} token{'s' * (tokens != 1)}"

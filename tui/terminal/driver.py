@@ -1,4 +1,4 @@
-"""Textual's terminal driver on a `TerminalOutput`, calm when the terminal vanishes."""
+"""Textual's terminal driver on a `TerminalOutput`; it ends the app cleanly when the terminal vanishes."""
 
 import os
 from typing import Any, Protocol, runtime_checkable

@@ -1,4 +1,4 @@
-"""The GPU: the number that everyone looks at, beside the true one."""
+"""The GPU: NVML's utilisation, which everyone looks at, beside device busy."""
 
 from idlegap.core.protocol.events import GpuSample
 from idlegap.core.session.snapshot import Snapshot
@@ -70,14 +70,14 @@ def _tall(snap: Snapshot, width: int, height: int, level: GlyphLevel) -> list[Li
         lines.append(labelled("GPU readings", stale, width))
     missing = gpu.missing
 
-    def meter(name: str, value: float | None, field: str, meaning: str) -> Line:
+    def gauge(name: str, value: float | None, field: str, meaning: str) -> Line:
         return _gauge(name, value, units.reading(value, readings.five_cells, missing, field), meaning, width)
 
     lines += [
-        meter("NVML util", gpu.util_pct, "util_pct", "time with any kernel"),
+        gauge("NVML util", gpu.util_pct, "util_pct", "time with any kernel"),
         busy_line,
-        meter("SM active", gpu.gpm_sm_pct, "gpm_sm_pct", "SMs with a warp"),
-        meter("DRAM", gpu.gpm_dram_pct, "gpm_dram_pct", "of its bandwidth"),
+        gauge("SM active", gpu.gpm_sm_pct, "gpm_sm_pct", "SMs with a warp"),
+        gauge("DRAM", gpu.gpm_dram_pct, "gpm_dram_pct", "of its bandwidth"),
     ]
     clock, slowed = readings.sm_clock(gpu)
     lines.append(labelled("SM clock", clock + (" (!)" if slowed else ""), width))

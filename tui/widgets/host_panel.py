@@ -86,7 +86,7 @@ def _tall(snap: Snapshot, width: int, height: int, level: GlyphLevel) -> list[Li
 
 
 def _unrecorded(snap: Snapshot) -> bool:
-    """Whether this is a replay of what no screen was watching: it costs nothing that is known."""
+    """Whether this is a replay of a run without a screen, whose cost would be that of nothing."""
     return snap.playback is not None and snap.monitor is None
 
 

@@ -33,7 +33,7 @@ class Line:
         self.cells = 0
 
     def add(self, text: str, style: Style = TEXT) -> "Line":
-        """Append `text`, made harmless: all text on the screen passes here."""
+        """Append `text`, made printable: all text on the screen passes here."""
         if text:
             text = printable(text)
             last = self._segments[-1] if self._segments else None

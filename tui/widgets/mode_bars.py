@@ -1,4 +1,4 @@
-"""Where one token goes, as a bar for each mode on one scale: the argument of the whole screen."""
+"""Where one token goes, as a bar for each mode on one scale: the point of the whole screen."""
 
 from dataclasses import dataclass
 
@@ -24,7 +24,7 @@ wobbles moves one bar and not all of them."""
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One kind of time: how it is drawn and called."""
+    """One kind of time: how it is drawn and what it is called."""
 
     glyph: str
     name: str

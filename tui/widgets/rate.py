@@ -46,7 +46,7 @@ class RatePanel(Panel):
 
 
 def _inks(snap: Snapshot) -> tuple[Style, Style]:
-    """For the figures, and for what stands beside them."""
+    """Styles of the figures and of their units."""
     return (DIM, DIM) if snap.halted else (STRONG, TEXT)
 
 

@@ -11,7 +11,7 @@ _AFTER_THE_END = "The figures on this screen are the last ones before the engine
 
 
 class Sentence(Panel):
-    """The session's sentence; a notice takes its place for as long as it stands."""
+    """The session's sentence; a notice takes its place while there is one."""
 
     def paint(self, snap: Snapshot, width: int, height: int) -> list[Line]:
         if snap.notice:

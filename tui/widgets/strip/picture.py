@@ -38,7 +38,7 @@ class _Column(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """All that stands still while the strip fills: scale, levels and labels."""
+    """All that stays the same while the strip fills: scale, lines and labels."""
 
     scale: Scale
     lines: tuple[tuple[int, str], ...]
@@ -131,7 +131,7 @@ class StripPicture:
 
     def _tick(self, row: int, frame: _Frame) -> str:
         """The label whose value lies in the middle of `row`, where a round one does: halves, and
-        quarters that need no third digit (37.5 says less than nothing at all)."""
+        quarters that need no third digit (no label says more than 37.5)."""
         for parts in (2, 4):
             if (2 * row + 1) * parts % (2 * self._rows) == 0:
                 quarters = [frame.scale.top_ns * part / parts for part in range(1, parts)]

@@ -77,7 +77,7 @@ class Axis:
         self.top_ns = 0
 
     def fit(self, needed_ns: float) -> int:
-        """The top for values up to `needed_ns`: the old one where that still serves."""
+        """The top for values up to `needed_ns`: the old one while it still fits."""
         if needed_ns > self.top_ns or needed_ns < self.top_ns * SHRINK_BELOW:
             self.top_ns = nice_top_ns(needed_ns)
         return self.top_ns
