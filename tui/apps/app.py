@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from textual.app import App
 from textual.binding import Binding
 
 from idlegap.core.session.snapshot import Snapshot
@@ -16,13 +15,13 @@ from idlegap.tui.apps.frames import FrameRate, ScreenCost
 from idlegap.tui.apps.notices import Notices
 from idlegap.tui.apps.svg_file import save_svg
 from idlegap.tui.exit_codes import ExitCode, signal_code
-from idlegap.tui.screens.base import SnapshotScreen
 from idlegap.tui.screens.main import MainScreen
 from idlegap.tui.screens.page import PageScreen
-from idlegap.tui.terminal.driver import TerminalDriver
+from idlegap.tui.terminal.driver import TerminalApp, TerminalDriver
 from idlegap.tui.terminal.glyphs import GlyphLevel
 from idlegap.tui.terminal.output import TerminalOutput
 from idlegap.tui.widgets.palette import BACKGROUND
+from idlegap.tui.widgets.snapshot_screen import SnapshotScreen
 
 DEFAULT_FPS = 4
 HERE = Path()
@@ -31,7 +30,7 @@ HERE = Path()
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
-class IdlegapApp(App[None]):
+class IdlegapApp(TerminalApp):
     """Shows a `Feed`. Ends with the exit code of `tui.exit_codes` as its return code.
 
     Args:

@@ -5,7 +5,6 @@ from textual.containers import Container
 from textual.widget import Widget
 
 from idlegap.core.session.snapshot import Snapshot
-from idlegap.tui.screens.base import SnapshotScreen
 from idlegap.tui.screens.layout import Need, Plan, plan
 from idlegap.tui.terminal.glyphs import GlyphLevel
 from idlegap.tui.widgets.compact import Compact
@@ -22,6 +21,7 @@ from idlegap.tui.widgets.playback_bar import PlaybackBar
 from idlegap.tui.widgets.rate import RatePanel
 from idlegap.tui.widgets.readings import is_loading
 from idlegap.tui.widgets.sentence import Sentence
+from idlegap.tui.widgets.snapshot_screen import SnapshotScreen
 from idlegap.tui.widgets.strip.widget import LatencyStrip
 from idlegap.tui.widgets.text_view import TextView
 from idlegap.tui.widgets.work_panel import WorkPanel

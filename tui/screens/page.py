@@ -7,11 +7,11 @@ from textual.binding import Binding
 
 from idlegap.core.session.snapshot import Snapshot
 from idlegap.core.text.sanitize import shorten
-from idlegap.tui.screens.base import SnapshotScreen
 from idlegap.tui.terminal.glyphs import GlyphLevel
 from idlegap.tui.widgets.line import Line
 from idlegap.tui.widgets.palette import BACKGROUND, DIM, KEY, RULE, STRONG, WARN
 from idlegap.tui.widgets.panel import Panel
+from idlegap.tui.widgets.snapshot_screen import SnapshotScreen
 
 PageText = Callable[[Snapshot, int], list[Line]]
 """The rows of a page for a snapshot and a width."""

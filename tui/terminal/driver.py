@@ -1,7 +1,6 @@
 """Textual's terminal driver on a `TerminalOutput`; it ends the app cleanly when the terminal vanishes."""
 
 import os
-from typing import Any, Protocol, runtime_checkable
 
 from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
@@ -9,16 +8,14 @@ from textual.drivers.linux_driver import LinuxDriver
 from idlegap.tui.terminal.output import TerminalOutput
 
 
-@runtime_checkable
-class TerminalUser(Protocol):
-    """What the driver needs from the app, which Textual hands to it."""
+class TerminalApp(App[None]):
+    """An app that draws on `output`: the terminal, where it is to be counted and watched; None in tests."""
 
-    @property
-    def output(self) -> TerminalOutput | None:
-        """The terminal; the app chooses this driver only with one."""
+    output: TerminalOutput | None
 
     def terminal_lost(self) -> None:
-        """The terminal has gone: leave cleanly."""
+        """The terminal has hung up."""
+        raise NotImplementedError
 
 
 class TerminalDriver(LinuxDriver):
@@ -26,16 +23,15 @@ class TerminalDriver(LinuxDriver):
 
     def __init__(
         self,
-        app: App[Any],
+        app: TerminalApp,
         *,
         debug: bool = False,
         mouse: bool = True,
         size: tuple[int, int] | None = None,
     ) -> None:
         super().__init__(app, debug=debug, mouse=mouse, size=size)
-        assert isinstance(app, TerminalUser)
-        assert app.output is not None
-        self._terminal_lost = app.terminal_lost
+        assert app.output is not None, "the app chooses this driver only with an output"
+        self._owner = app
         self._output = app.output
         self._file = app.output  # type: ignore[assignment]
 
@@ -44,7 +40,7 @@ class TerminalDriver(LinuxDriver):
         try:
             super().run_input_thread()
         except OSError:
-            self._app.call_later(self._terminal_lost)
+            self._owner.call_later(self._owner.terminal_lost)
 
     def stop_application_mode(self) -> None:
         """Give back the terminal, with nothing left on our own screen: once it has been resized, tmux

@@ -1,8 +1,5 @@
 """The base of every widget: paint rows from a snapshot, repaint only what changed."""
 
-from collections.abc import Iterable
-from typing import Protocol, runtime_checkable
-
 from textual.color import Color
 from textual.geometry import Region, Size
 from textual.strip import Strip
@@ -12,16 +9,9 @@ from idlegap.core.session.snapshot import Snapshot
 from idlegap.tui.terminal.glyphs import GlyphLevel
 from idlegap.tui.widgets.line import Line, changed_spans
 from idlegap.tui.widgets.palette import BACKGROUND, TEXT
+from idlegap.tui.widgets.snapshot_screen import SnapshotScreen
 
 _BACKGROUND = Color.parse(BACKGROUND)
-
-
-@runtime_checkable
-class FrameScreen(Protocol):
-    """A screen that draws the changed regions of all its panels at once."""
-
-    def touch(self, widget: Widget, regions: Iterable[Region]) -> None:
-        """Have these regions of `widget`, relative to it, drawn with the next frame."""
 
 
 class Panel(Widget):
@@ -80,7 +70,7 @@ class Panel(Widget):
     def touch(self, regions: list[Region]) -> None:
         """Have these regions drawn with the frame that is being made."""
         screen = self.screen
-        if isinstance(screen, FrameScreen):
+        if isinstance(screen, SnapshotScreen):
             screen.touch(self, regions)
 
     def render_line(self, y: int) -> Strip:
