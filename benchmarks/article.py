@@ -31,7 +31,8 @@ from idlegap.core.sensors.sampler import Sampler
 from idlegap.core.sources.engine_log import EngineLog
 from idlegap.core.sources.engine_process import EngineProcess
 from idlegap.core.system.files import FileError
-from idlegap.core.text.units import bandwidth, cpu_name, gpu_name, interval, ms, rate, tenths
+from idlegap.core.text.names import cpu_name, gpu_name
+from idlegap.core.text.units import bandwidth, interval, ms, rate, tenths
 from idlegap.tui.tables.layout import paragraph, table
 
 STEPS = 12

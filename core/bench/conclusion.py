@@ -15,7 +15,8 @@ from idlegap.core.measure.limits import Judgement, is_different, judge_by_replay
 from idlegap.core.measure.statistics import MIN_RUNS, Ratio, paired_ratio_interval
 from idlegap.core.protocol.modes import BASELINE, EAGER, REPLAYED, ModeName
 from idlegap.core.text.limit_words import LIMIT_WORDS
-from idlegap.core.text.units import interval, ms, percent, sentence
+from idlegap.core.text.phrases import sentence
+from idlegap.core.text.units import interval, ms, percent
 
 DISAGREEMENT = 0.20
 """Replay and profile measure the same thing apart; a larger difference needs an explanation."""

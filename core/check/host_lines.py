@@ -19,7 +19,8 @@ from idlegap.core.measure.host_speed import told_by_cpu_time
 from idlegap.core.measure.limits import CONTENDED_SHARE, CONTENDED_STEAL_PCT, SAME_WORK, host_sets_pace
 from idlegap.core.measure.statistics import MIN_RUNS, quantile
 from idlegap.core.protocol.modes import BASELINE
-from idlegap.core.text.units import cpu_name, ms, percent, times
+from idlegap.core.text.names import cpu_name
+from idlegap.core.text.units import ms, percent, times
 
 USABLE_CORES = (4.0, 2.0)
 STEAL_PCT = (1.0, CONTENDED_STEAL_PCT)

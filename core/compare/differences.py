@@ -14,7 +14,8 @@ from idlegap.core.measure.limits import Judgement, is_different
 from idlegap.core.measure.statistics import Ratio, ratio_interval
 from idlegap.core.protocol.modes import EAGER, MODE_NAMES, REPLAYED, ModeName
 from idlegap.core.text.limit_words import LIMIT_NAMES, LIMIT_WORDS
-from idlegap.core.text.units import US, bandwidth, interval, percent, rate, sentence, tenths, times, us
+from idlegap.core.text.phrases import sentence
+from idlegap.core.text.units import US, bandwidth, interval, percent, rate, tenths, times, us
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from idlegap.core.measure.roofline import mbu, specified_bandwidth, weight_strea
 from idlegap.core.measure.typical_token import Typical
 from idlegap.core.protocol.modes import BASELINE, EAGER, REPLAYED, ModeName
 from idlegap.core.protocol.settings import Wait
-from idlegap.core.text.units import cpu_name, gpu_name
+from idlegap.core.text.names import cpu_name, gpu_name
 
 CONTENDED = "!"
 """Marks a machine whose result was taken under contention, in the table and in the plot."""

@@ -5,14 +5,17 @@ from io import BytesIO
 from typing import TYPE_CHECKING
 
 from idlegap.core.compare.machines import CONTENDED, Machine, ceiling_slope
-from idlegap.core.recording.format import printable
 from idlegap.core.system.files import FileError
+from idlegap.core.text.sanitize import printable, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 EAGER, GRAPH, CEILING = "#0072b2", "#d55e00", "#7f7f7f"
 """Of the palette of Okabe and Ito, which stays apart for every kind of colour vision."""
+
+LONGEST_LABEL = 80
+"""Characters of a machine's name beside its point."""
 
 
 class PlotError(FileError):
@@ -54,7 +57,7 @@ def _draw(axes: "Axes", machines: Sequence[Machine]) -> None:
                 axes.plot([x], [speed], marker, color=colour)
                 # What stands in a file is a name, and neither a formula nor a control character.
                 axes.annotate(
-                    printable(text),
+                    shorten(printable(text), LONGEST_LABEL),
                     (x, speed),
                     xytext=(6, 4),
                     textcoords="offset points",

@@ -13,9 +13,13 @@ from msgspec import Meta
 from idlegap.core.protocol.events import SCHEMA_VERSION, AnyEvent
 from idlegap.core.protocol.quantities import Count, Ns
 from idlegap.core.protocol.settings import LEAST_BYTES_PER_S, MOST_BYTES_PER_S
+from idlegap.core.text.sanitize import printable, shorten
 
 MAX_LINE_BYTES = 4 << 20
 """A thousand times the longest line of real recordings (a profile window of 4 KB)."""
+
+LONGEST_PROBLEM = 400
+"""Characters of an error message: a hostile file may quote itself in it."""
 
 LATE_NS = 10_000_000_000
 """Lines may be this much earlier than the newest before them: an engine's batches wait for a
@@ -30,7 +34,7 @@ class RecordingError(ValueError):
 
     def __init__(self, path: Path, problem: str, line: int | None = None) -> None:
         where = f"{path}, line {line:,}" if line is not None else str(path)
-        super().__init__(printable(f"{where}: {problem}"))
+        super().__init__(shorten(printable(f"{where}: {problem}"), LONGEST_PROBLEM))
         self.path, self.line, self.problem = path, line, problem
 
 
@@ -118,12 +122,6 @@ DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 LONGEST_TEXT = 400
 """Of what a file is quoted with."""
-
-
-def printable(text: str) -> str:
-    """`text` without control characters, which a hostile file could send to the terminal."""
-    clean = "".join(char if char.isprintable() else "?" for char in text)
-    return clean if len(clean) <= LONGEST_TEXT else f"{clean[:LONGEST_TEXT]}…"
 
 
 def own_version() -> str:

@@ -19,6 +19,7 @@ from idlegap.core.recording.format import (
     RecordingError,
 )
 from idlegap.core.recording.limited_file import LimitedFile
+from idlegap.core.text.units import size
 
 DEFAULT_MAX_BYTES = 1_000_000_000
 FLUSH_S = 0.5
@@ -44,6 +45,16 @@ class WriterStatus:
     @property
     def active(self) -> bool:
         return self.ended is None and not self.error
+
+    @property
+    def text(self) -> str:
+        """What to say of a recording that has ended: where it is, and what is wrong with it."""
+        text = f"recorded {self.events:,} events, {size(self.size_bytes)}, into {self.path}"
+        if self.error:
+            text += f"; it ended early: {self.error}"
+        elif self.ended == "size limit":
+            text += "; it ended at its size limit"
+        return f"{text}; {self.lost:,} events were lost" if self.lost else text
 
 
 class Writer:

@@ -8,7 +8,8 @@ from idlegap.core.report.gather import Report, elapsed_s
 from idlegap.core.report.host_speed import speed_remarks
 from idlegap.core.report.modes import ModeRow
 from idlegap.core.slow_tokens.explain import SlowToken, total_shares
-from idlegap.core.text.units import bandwidth, cpu_name, gigabytes, ms, percent, times
+from idlegap.core.text.names import cpu_name
+from idlegap.core.text.units import bandwidth, gigabytes, ms, percent, times
 
 Rows = list[tuple[str, ...]]
 NOT_AVAILABLE = "n/a"

@@ -20,6 +20,7 @@ from idlegap.core.protocol.events import (
     Token,
 )
 from idlegap.core.slow_tokens.cpu_users import CpuUsers, Loads
+from idlegap.core.text.units import ms
 
 STALE_NS = 1_500_000_000
 """A sample further away than this says nothing; the slowest tier in use reads once a second."""
@@ -172,5 +173,5 @@ def _overlap(spans: Sequence[tuple[int, int, str]], token: Token) -> tuple[int, 
         if shared > 0:
             total += shared
             if shared > longest:
-                longest, name = shared, f"{label} of {(end - start) / 1e6:.1f} ms"
+                longest, name = shared, f"{label} of {ms(end - start)} ms"
     return min(total, token.wall_ns), name

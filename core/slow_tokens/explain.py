@@ -34,6 +34,7 @@ from idlegap.core.protocol.modes import ModeName
 from idlegap.core.slow_tokens.causes import Cause
 from idlegap.core.slow_tokens.context import Context
 from idlegap.core.slow_tokens.cpu_users import FLOOR_SHARE, CpuUsers, Loads
+from idlegap.core.text.units import ms
 
 Candidate = tuple[Cause, int, str]
 """A cause, the most that it can explain in ns, and the evidence."""
@@ -73,7 +74,7 @@ class SlowToken:
     def text(self) -> str:
         """One line: its round and its place in it, how slow, the evidence for its largest share."""
         which = f"token {self.round:,}/{self.index:,}"
-        return f"{which}: {_ms(self.wall_ns)}, +{_ms(self.excess_ns)}: {self.largest.evidence}"
+        return f"{which}: {ms(self.wall_ns)} ms, +{ms(self.excess_ns)} ms: {self.largest.evidence}"
 
 
 def explain(token: Token, usual: Typical, around: Context) -> tuple[Share, ...]:
@@ -107,7 +108,7 @@ def _candidates(token: Token, usual: Typical, around: Context) -> Iterable[Candi
         room = max(room - held, 0)
 
     throttled = min(around.throttled_ns(token), delay + asleep)
-    yield "quota", throttled, f"the CPU quota stopped the process for {_ms(throttled)}"
+    yield "quota", throttled, f"the CPU quota stopped the process for {ms(throttled)} ms"
     room = max(room - throttled, 0)
     asleep -= max(throttled - delay, 0)
     delay -= min(throttled, delay)
@@ -119,14 +120,14 @@ def _candidates(token: Token, usual: Typical, around: Context) -> Iterable[Candi
     if not switches and cpu_users is not None and cpu_users.stolen_ns >= FLOOR_SHARE * cpu_users.window_ns:
         stolen = min(asleep, cpu_users.stolen_ns)
         took = f"the hypervisor gave {cpu_users.stolen_ns / cpu_users.window_ns:.1f} cores away"
-        yield "steal", stolen, f"off the CPU for {_ms(stolen)} without a switch; {took}"
+        yield "steal", stolen, f"off the CPU for {ms(stolen)} ms without a switch; {took}"
 
     probe, name = around.probe(token)
-    yield "probe", probe, f"{name} overlapped it for {_ms(probe)}"
+    yield "probe", probe, f"{name} overlapped it for {ms(probe)} ms"
     asleep -= min(probe, asleep)
 
     more = min(cpu, dispatch)
-    yield "more cpu", more, f"the same work took {_ms(more)} more CPU time{_company(cpu_users)}"
+    yield "more cpu", more, f"the same work took {ms(more)} ms more CPU time{_company(cpu_users)}"
 
     if switches:
         frame, name = around.frame(token)
@@ -134,13 +135,13 @@ def _candidates(token: Token, usual: Typical, around: Context) -> Iterable[Candi
         yield (
             "blocked",
             asleep,
-            f"the thread slept {_ms(asleep)} longer, in {switches:,} more switches{beside}",
+            f"the thread slept {ms(asleep)} ms longer, in {switches:,} more switches{beside}",
         )
 
 
 def _cpu_wait(share: int, delay: int, cpu_users: CpuUsers | None, usual: Loads | None) -> Iterable[Candidate]:
     """Divide `share`, which `delay` explains, among those who used the CPU long enough."""
-    waited = f"the decode thread waited {_ms(delay)} for a CPU"
+    waited = f"the decode thread waited {ms(delay)} ms for a CPU"
     own, others = cpu_users.weights(delay, usual) if cpu_users is not None else (0, 0)
     if cpu_users is None or not own + others:
         yield "cpu wait", share, f"{waited}; who had it is not known"
@@ -181,10 +182,6 @@ def _gap_in_knowledge(token: Token) -> str:
 
 def _more(now: int | None, usual: int | None) -> int:
     return max(now - usual, 0) if now is not None and usual is not None else 0
-
-
-def _ms(ns: int) -> str:
-    return f"{ns / 1e6:.1f} ms"
 
 
 def slow_token(batch: TokenBatch, offset: int, usual: Typical, around: Context) -> SlowToken:

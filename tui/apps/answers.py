@@ -2,7 +2,7 @@
 
 from idlegap.core.protocol.modes import ModeName
 from idlegap.core.session.snapshot import Answer, Snapshot
-from idlegap.tui.widgets.phrases import mode_words
+from idlegap.core.text.names import mode_words
 
 ANSWER_NS = 4_000_000_000
 

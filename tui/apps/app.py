@@ -12,8 +12,7 @@ from textual.binding import Binding
 from idlegap.core.session.first_snapshot import first_snapshot
 from idlegap.core.session.snapshot import FromApp, Snapshot
 from idlegap.tui.apps.answers import Answers
-from idlegap.tui.apps.frame_rate import Pace
-from idlegap.tui.apps.screen_cost import FrameMeter
+from idlegap.tui.apps.frames import FrameRate, ScreenCost
 from idlegap.tui.apps.screen_session import ScreenSession
 from idlegap.tui.apps.svg_file import save_svg
 from idlegap.tui.exit_codes import ExitCode, signal_code
@@ -79,12 +78,13 @@ class IdlegapApp(TerminalApp):
         self._clock = clock
         self._greeting = greeting
         self._on_snapshot = on_snapshot
-        self._pace = Pace(fps)
-        self._meter = FrameMeter(clock)
+        self._pace = FrameRate(fps)
+        self._meter = ScreenCost(clock)
         self._answers = Answers()
         self._snapshot = self.picture(clock(), FromApp())
         self._level = level
         self._pages: dict[str, PageScreen] = {}
+        self._begun = False
 
     def on_load(self) -> None:
         """Before the terminal is touched: from here on signals end the app in good order."""
@@ -105,8 +105,10 @@ class IdlegapApp(TerminalApp):
         self.call_after_refresh(self._begin)
 
     def _begin(self) -> None:
-        self.set_interval(1 / self._fps, self._tick)
-        self.session.start()
+        if not self._begun:
+            self._begun = True
+            self.set_interval(1 / self._fps, self._tick)
+            self.session.start()
 
     def on_resize(self) -> None:
         """A new size shows the newest snapshot at once."""
@@ -126,6 +128,8 @@ class IdlegapApp(TerminalApp):
 
     def draw(self) -> None:
         """Show the newest snapshot on the screen that is on top."""
+        if not self.screen_stack:
+            return  # The app is leaving, and a last tick has come after its screens were closed.
         now_ns = self._clock()
         snap = self._snapshot = self.picture(now_ns, self.from_app(now_ns))
         self._answers.shown(snap)
@@ -184,6 +188,8 @@ class IdlegapApp(TerminalApp):
 
     def action_page(self, name: str) -> None:
         """Open a page, or close it when it is open."""
+        # A page that covers the first screen before it was painted would put this off until it is closed.
+        self._begin()
         page = self._page(name)
         if self.screen is page:
             self.action_close_page()

@@ -17,12 +17,13 @@ from idlegap.core.protocol.commands import (
 from idlegap.core.protocol.modes import BASELINE, MODES, REPLAYED, ModeName
 from idlegap.core.session.first_snapshot import first_snapshot
 from idlegap.core.session.snapshot import FromApp, Snapshot
+from idlegap.core.text import units
+from idlegap.core.text.names import mode_words
+from idlegap.core.text.sanitize import printable
 from idlegap.tui.apps.app import HERE, IdlegapApp
 from idlegap.tui.apps.screen_session import ScreenRun, ScreenSession
 from idlegap.tui.exit_codes import ExitCode
-from idlegap.tui.terminal.sanitize import clean
-from idlegap.tui.widgets import units
-from idlegap.tui.widgets.phrases import is_tokenless, mode_words
+from idlegap.tui.widgets.readings import is_tokenless
 
 BATCHES = (1, 64)
 PROMPTS = (16, 8192)
@@ -76,8 +77,8 @@ class LiveApp(IdlegapApp):
         failed = self.snapshot.failed
         if failed is None:
             return []
-        hint = [f"  {clean(failed.hint)}"] if failed.hint else []
-        return [f"idlegap: {clean(failed.reason)}", *hint]
+        hint = [f"  {printable(failed.hint)}"] if failed.hint else []
+        return [f"idlegap: {printable(failed.reason)}", *hint]
 
     # Keys ------------------------------------------------------------------------------
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from idlegap.core.session.snapshot import RecordingView
-from idlegap.tui.apps.recorded_words import recorded_words
 
 if TYPE_CHECKING:
     from idlegap.core.recording import Recorder
@@ -122,7 +121,7 @@ class LiveRun:
     def recorded(self) -> str:
         """End the recording, if there is one, and say where it is."""
         status = self._recorder.stop() if self._recorder is not None else None
-        return recorded_words(status) if status is not None else ""
+        return status.text if status is not None else ""
 
     # Neighbours -----------------------------------------------------------------------------
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from idlegap.tui.commands.base import UsageError
 from idlegap.tui.commands.metrics_option import Address, add_metrics, metrics_from
-from idlegap.tui.commands.output import add_json, deliver, text_width
+from idlegap.tui.commands.output import add_json, check_stdout, deliver, text_width
 from idlegap.tui.commands.recording_option import RecordOptions, add_record, json_target, record_from
-from idlegap.tui.commands.streams import check_stdout
 from idlegap.tui.commands.workload import add_workload, settings_from
 from idlegap.tui.exit_codes import ExitCode
 
@@ -24,7 +23,7 @@ MOST_RUNS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class BenchOptions:
-    """What `bench` was asked for. `json` and `metrics` are None where nobody wants them."""
+    """What `bench` was asked for. `json` and `metrics` are None where they were not asked for."""
 
     settings: "Settings"
     runs: int
@@ -87,7 +86,7 @@ def bench(options: BenchOptions, connect: "Connect") -> int:
     from idlegap.core.bench.plan import BenchPlan, arms_for
     from idlegap.core.results.store import BENCH
     from idlegap.tui.commands.measuring import exit_code, take
-    from idlegap.tui.commands.stopping import StopSignals
+    from idlegap.tui.commands.signals import StopSignals
     from idlegap.tui.tables.bench import bench_text
 
     plan = BenchPlan(arms_for(options.settings.modes), runs=options.runs)

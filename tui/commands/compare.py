@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from idlegap.core.text.sanitize import printable
 from idlegap.tui.commands.base import UsageError
 from idlegap.tui.commands.output import (
     STDOUT,
@@ -16,7 +17,6 @@ from idlegap.tui.commands.output import (
     text_width,
 )
 from idlegap.tui.exit_codes import ExitCode
-from idlegap.tui.terminal.sanitize import clean
 
 if TYPE_CHECKING:
     from idlegap.core.compare.machines import Machine
@@ -86,7 +86,7 @@ def _plot(machines: "list[Machine]") -> bytes:
 def _read(
     paths: "list[Path]",
 ) -> "tuple[list[tuple[Path, Result]], list[str]]":
-    """The results, and one line for each file that holds none."""
+    """The results, and an error line for each file without one."""
     from idlegap.core.results.store import ResultError, read_whole
 
     found, errors = [], []
@@ -112,7 +112,7 @@ def _own_text(result: "Result") -> str | None:
 
 
 def _files(found: "list[tuple[Path, Result]]") -> str:
-    """Which row is which file, when it was measured, and whether it was to the end."""
+    """Which row is which file, when it was measured, and whether the run was complete."""
     from idlegap.core.results.store import benchmark
 
     lines = ["", "files:"]
@@ -121,5 +121,5 @@ def _files(found: "list[tuple[Path, Result]]") -> str:
         when = getattr(result, "created", "published figures")
         reason = getattr(result, "reason", "")
         state = f", INCOMPLETE ({reason})" if reason else ""
-        lines.append(clean(f"{number:>2}  {path}: {when}{state}"))
+        lines.append(printable(f"{number:>2}  {path}: {when}{state}"))
     return "\n".join(lines) + "\n"

@@ -14,13 +14,12 @@ from idlegap.core.sensors.sampler import Sampler
 from idlegap.core.session.session import Listener
 from idlegap.core.session.snapshot import Snapshot
 from idlegap.core.sources.engine_process import EngineProcess
-from idlegap.tui.apps.recorded_words import recorded_words
 from idlegap.tui.commands.base import UsageError
 from idlegap.tui.commands.metrics_option import Address, listener_for, serving
 from idlegap.tui.commands.output import say
 from idlegap.tui.commands.progress import progress_on
 from idlegap.tui.commands.recording_option import RecordOptions
-from idlegap.tui.commands.stopping import StopSignals
+from idlegap.tui.commands.signals import StopSignals
 from idlegap.tui.exit_codes import ExitCode
 
 Connect = Callable[
@@ -140,7 +139,7 @@ def _recording(recorder: Recorder, asked: RecordOptions) -> Iterator[None]:
         yield
     finally:
         if (status := recorder.stop()) is not None:
-            say(recorded_words(status))
+            say(status.text)
 
 
 def _explain(outcome: BenchOutcome) -> None:

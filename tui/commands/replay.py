@@ -3,7 +3,7 @@
 import argparse
 
 from idlegap.tui.commands.base import UsageError, check_terminal
-from idlegap.tui.commands.recording_file import add_recording, recording_path
+from idlegap.tui.commands.recording_option import add_recording, recording_path
 
 HELP = "show a recording on the live screen"
 

@@ -1,4 +1,4 @@
-"""The live screen: all of the argument in one look."""
+"""The live screen: speed, where a token's time goes, and what limits it, at one glance."""
 
 from textual.app import ComposeResult
 from textual.containers import Container
@@ -17,9 +17,9 @@ from idlegap.tui.widgets.loading import Loading
 from idlegap.tui.widgets.mode_bars import ModeBars
 from idlegap.tui.widgets.palette import BACKGROUND
 from idlegap.tui.widgets.panel import Panel
-from idlegap.tui.widgets.phrases import is_loading
 from idlegap.tui.widgets.playback_bar import PlaybackBar
 from idlegap.tui.widgets.rate import RatePanel
+from idlegap.tui.widgets.readings import is_loading
 from idlegap.tui.widgets.sentence import Sentence
 from idlegap.tui.widgets.snapshot_screen import SnapshotScreen
 from idlegap.tui.widgets.strip.widget import LatencyStrip
@@ -28,13 +28,13 @@ from idlegap.tui.widgets.work_panel import WorkPanel
 
 
 class _PanelBox(Container):
-    """The panels, stacked or side by side; nothing of its own shows."""
+    """The panels, stacked or side by side; it draws nothing itself."""
 
     BLANK = True
 
 
 class MainScreen(SnapshotScreen):
-    """Lays the panels out by `tui.screens.layout.plan` and hands each one the snapshot."""
+    """Lays the panels out by `tui.screens.layout.plan` and gives each one the snapshot."""
 
     DEFAULT_CSS = f"""
     MainScreen {{ background: {BACKGROUND}; overflow: hidden; }}

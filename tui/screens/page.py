@@ -6,19 +6,19 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 
 from idlegap.core.session.snapshot import Snapshot
+from idlegap.core.text.sanitize import shorten
 from idlegap.tui.terminal.glyphs import GlyphLevel
 from idlegap.tui.widgets.line import Line
 from idlegap.tui.widgets.palette import BACKGROUND, DIM, KEY, RULE, STRONG, WARN
 from idlegap.tui.widgets.panel import Panel
 from idlegap.tui.widgets.snapshot_screen import SnapshotScreen
-from idlegap.tui.widgets.units import shorten
 
 PageText = Callable[[Snapshot, int], list[Line]]
 """The rows of a page for a snapshot and a width."""
 
 
 class Page(Panel):
-    """A title, a window on the rows of `text`, and a last row with the keys and the answer to one."""
+    """A title, a window on the rows of `text`, and a last row with keys and notices."""
 
     DEFAULT_CSS = "Page { height: 1fr; }"
 
@@ -49,7 +49,7 @@ class Page(Panel):
 
 
 class PageScreen(SnapshotScreen):
-    """One page on a screen of its own; the keys of the app go on working."""
+    """One page on a screen of its own; the app's keys still work."""
 
     DEFAULT_CSS = f"PageScreen {{ background: {BACKGROUND}; overflow: hidden; }}"
     BINDINGS = [

@@ -6,7 +6,9 @@ from idlegap.core.bench.conclusion import Conclusion, SpeedUp, conclude
 from idlegap.core.bench.schema import BenchResult
 from idlegap.core.bench.stability import Finding, contention, stability
 from idlegap.core.bench.summary import ArmSummary, summarise
-from idlegap.core.text.units import cpu_name, interval, sentence
+from idlegap.core.text.names import cpu_name
+from idlegap.core.text.phrases import sentence
+from idlegap.core.text.units import interval
 from idlegap.tui.tables.bench_table import narrow, notes, wide
 from idlegap.tui.tables.layout import NARROW, WIDE, paragraph, table
 

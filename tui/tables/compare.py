@@ -11,11 +11,10 @@ from idlegap.core.compare.differences import (
     limit_words,
 )
 from idlegap.core.compare.machines import CONTENDED, Machine, ceiling_slope
-from idlegap.core.text.units import US, percent, rate, tenths, us
+from idlegap.core.text.units import NA, US, percent, rate, tenths, us
 from idlegap.tui.tables.layout import NARROW, paragraph, table
 from idlegap.tui.tables.scatter import LINE_MARK, Point, scatter
 
-NA = "n/a"
 THREAD = "+"
 TWO_SPEEDS = "="
 NAME_WIDTHS = (40, 24, 18, 14, 11, 8)
@@ -165,7 +164,7 @@ def _rows(difference: Difference, number: int, what: str, holds: Callable[[Machi
 def _plot(machines: Sequence[Machine], width: int) -> list[str]:
     drawn = [Point(x, y, mark) for x, y, mark in points(machines)]
     absent = [str(n) for n, machine in enumerate(machines, 1) if machine.spec_bytes_per_s is None]
-    left_out = f"not in the plot, for want of a specified bandwidth: row {', '.join(absent)}"
+    left_out = f"not in the plot, without a specified bandwidth: row {', '.join(absent)}"
     note = paragraph(left_out, width) if absent else []
     if not drawn:
         return ["", *note] if note else []

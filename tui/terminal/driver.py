@@ -1,4 +1,4 @@
-"""Textual's terminal driver on a `TerminalOutput`, calm when the terminal vanishes."""
+"""Textual's terminal driver on a `TerminalOutput`; it ends the app cleanly when the terminal vanishes."""
 
 import os
 
@@ -36,7 +36,7 @@ class TerminalDriver(LinuxDriver):
         self._file = app.output  # type: ignore[assignment]
 
     def run_input_thread(self) -> None:
-        """Read keys until the app ends; a terminal that hangs up ends the app in good order."""
+        """Read keys until the app ends; a terminal that hangs up ends the app cleanly."""
         try:
             super().run_input_thread()
         except OSError:

@@ -2,14 +2,13 @@
 
 from idlegap.core.phrasing.contention import contention_words
 from idlegap.core.session.snapshot import Snapshot
+from idlegap.core.text.names import cpu_name
 from idlegap.tui.terminal.glyphs import GlyphLevel
 from idlegap.tui.widgets import readings
 from idlegap.tui.widgets.cores import core_line, cores_per_bar, marker_column
-from idlegap.tui.widgets.line import Line
+from idlegap.tui.widgets.line import LABEL_AT, Line, joined, labelled, title
 from idlegap.tui.widgets.palette import BAD, DIM, HOST, STRONG
 from idlegap.tui.widgets.panel import Panel
-from idlegap.tui.widgets.phrases import cpu_words
-from idlegap.tui.widgets.rows import LABEL_AT, joined, labelled, title
 
 SHORT_CORES = 32
 
@@ -31,7 +30,7 @@ def _short(snap: Snapshot, width: int, level: GlyphLevel) -> list[Line]:
         first.add(f"{stale}  ", BAD)
     elif cpu is not None and cpu.core_pct:
         first.extend(core_line(cpu.core_pct, cpu.decode_core, SHORT_CORES, level)).add("  ")
-    place = [("decode on core", readings.decode_core(cpu)), ("kept waiting", readings.run_delay(snap))]
+    place = [("decode on core", readings.decode_core(cpu)), ("run delay", readings.run_delay(snap))]
     machine = [
         *([("", contention_words(snap.contention))] if snap.contention is not None else []),
         *([("CPU time", readings.cpu_work(snap))] if snap.cpu_work and snap.cpu_work.slow else []),
@@ -46,7 +45,7 @@ def _short(snap: Snapshot, width: int, level: GlyphLevel) -> list[Line]:
 
 def _tall(snap: Snapshot, width: int, height: int, level: GlyphLevel) -> list[Line]:
     cpu, host = snap.cpu, snap.host
-    lines = [title("host", cpu_words(host.cpu_model) if host else "", width)]
+    lines = [title("host", cpu_name(host.cpu_model, "CPU") if host else "", width)]
     if cpu is not None:
         cells = width - 2
         lines.append(Line().to(1).extend(core_line(cpu.core_pct, cpu.decode_core, cells, level)))
@@ -62,7 +61,7 @@ def _tall(snap: Snapshot, width: int, height: int, level: GlyphLevel) -> list[Li
             marker.to(max(0, at - len(note))).add(note, DIM).add(" ▲", HOST)
         lines.append(marker)
     rows = [
-        ("ready, but no core", readings.run_delay(snap)),
+        ("run delay", readings.run_delay(snap)),
         ("CPU time of a token", readings.cpu_work(snap) if snap.cpu_work is not None else ""),
         (
             "CPU of others",
@@ -70,9 +69,9 @@ def _tall(snap: Snapshot, width: int, height: int, level: GlyphLevel) -> list[Li
             if cpu and cpu.others_pct is not None
             else readings.others(cpu),
         ),
-        ("stolen by hypervisor", readings.steal(cpu)),
+        ("steal", readings.steal(cpu)),
         ("CPU quota", readings.quota(snap.cgroup).removeprefix("quota ")),
-        ("tasks wait for a CPU", readings.pressure(snap.cgroup)),
+        ("pressure", readings.pressure(snap.cgroup)),
         ("cores", _cores(snap)),
         ("where it runs", _place(snap)),
         ("this screen costs", "" if _unrecorded(snap) else readings.own_cost(snap)),
@@ -88,7 +87,7 @@ def _tall(snap: Snapshot, width: int, height: int, level: GlyphLevel) -> list[Li
 
 
 def _unrecorded(snap: Snapshot) -> bool:
-    """Whether this is a replay of what no screen was watching: it costs nothing that is known."""
+    """Whether this is a replay of a run without a screen, whose cost would be that of nothing."""
     return snap.playback is not None and snap.monitor is None
 
 

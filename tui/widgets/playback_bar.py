@@ -1,10 +1,11 @@
 """Where a replay stands: the length of the recording as a bar, with its switches of mode."""
 
 from idlegap.core.session.snapshot import Playback, PlayedToken, Snapshot
+from idlegap.core.text.sanitize import shorten
+from idlegap.core.text.units import clock, ms
 from idlegap.tui.widgets.line import Line
 from idlegap.tui.widgets.palette import DIM, KEY, RULE, STRONG, TEXT, WARN
 from idlegap.tui.widgets.panel import Panel
-from idlegap.tui.widgets.units import clock, ms, shorten
 
 _TOKEN_CELLS = 44
 """For the token that was reached last; the rest is the bar."""
@@ -32,7 +33,7 @@ def token_words(token: PlayedToken | None) -> str:
     """The token that was reached: which it is and what it took."""
     if token is None:
         return ""
-    text = f"token {token.index:,} of round {token.round}: {ms(token.wall_ns).strip()} ms"
+    text = f"token {token.index:,} of round {token.round}: {ms(token.wall_ns)} ms"
     return f"{text}, {token.excluded}" if token.excluded else text
 
 

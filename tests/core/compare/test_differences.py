@@ -478,7 +478,7 @@ def test_machines_without_any_rate_are_listed_without_a_plot() -> None:
     text = compare_text([measured(arms=(arm("graph", runs=()),), gpu=None)])
     assert "GB/s specified" not in text
     assert "n/a" in text
-    assert text.endswith("\nnot in the plot, for want of a specified bandwidth: row 1\n")
+    assert text.endswith("\nnot in the plot, without a specified bandwidth: row 1\n")
 
 
 def test_no_row_leaves_the_plot_without_a_word() -> None:
@@ -486,7 +486,7 @@ def test_no_row_leaves_the_plot_without_a_word() -> None:
     text = compare_text([here, cpu, here, cpu])
     assert "\n1, 3: at the same place, where only 3 shows\n" in text
     assert "\na, c: at the same place, where only c shows\n" in text
-    assert text.endswith("\nnot in the plot, for want of a specified bandwidth: row 2, 4\n")
+    assert text.endswith("\nnot in the plot, without a specified bandwidth: row 2, 4\n")
     assert "same place" not in compare_text(ARTICLE)
     assert "not in the plot" not in compare_text(ARTICLE)
 

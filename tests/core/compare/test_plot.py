@@ -51,7 +51,7 @@ def test_machines_without_a_bandwidth_leave_an_empty_plot() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "shown"), [("$\\frac{$", "$\\frac{$"), ("\x1b[2J<H200>\x00", "?[2J<H200>?"), ("a\nb", "a?b")]
+    ("name", "shown"), [("$\\frac{$", "$\\frac{$"), ("\x1b[2J<H200>\x00", "?[2J<H200>?"), ("a\nb", "a b")]
 )
 def test_a_name_is_neither_a_formula_nor_a_control_character(name: str, shown: str) -> None:
     row = replace(machine("h", bench()), gpu=name)

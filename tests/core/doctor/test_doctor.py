@@ -97,7 +97,7 @@ def test_a_machine_with_everything_can_decode_on_its_gpu() -> None:
     found = diagnose(SOFTWARE, SENSORS, ANSWER)
     assert found.gpu_decode
     assert finding(found, "memory bandwidth").text == "4,272 GB/s copied"
-    assert finding(found, "cost of a launch").text == "2.6 us"
+    assert finding(found, "cost of a launch").text == "2.60 us"
     assert finding(found, "device busy and idle gaps").available
     assert doctor_text(found).startswith("Decoding on the GPU is possible here.\n")
 

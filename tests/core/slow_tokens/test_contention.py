@@ -62,7 +62,7 @@ def test_the_log_is_newest_first_bounded_and_keeps_the_whole_line() -> None:
     assert [view.token for view in log.recent] == list(range(KEPT_SLOW + 4, 4, -1))
     newest = log.recent[0]
     assert (newest.round, newest.mode, newest.wall_ns, newest.excess_ns) == (3, "eager", 15 * MS, 5 * MS)
-    assert (newest.cause, newest.text) == ("blocked", f"token 3/{KEPT_SLOW + 4}: 15.0 ms, +5.0 ms: blocked!")
+    assert (newest.cause, newest.text) == ("blocked", f"token 3/{KEPT_SLOW + 4}: 15.0 ms, +5.00 ms: blocked!")
     assert newest.done_ns == NOW
 
 

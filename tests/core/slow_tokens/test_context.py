@@ -79,7 +79,7 @@ def test_only_an_unusual_clock_or_reason_counts(samples: list[GpuSample], expect
 def test_our_own_probes_count_for_their_overlap_and_the_longest_is_named() -> None:
     window = ProfileWindow(1003 * MS, "graph", steps=4, accepted=True, pause_ns=900 * MS)
     around = Context(gpu=[gpu(1012, call_ms=2), gpu(1500, call_ms=100)], profiles=[window])
-    assert around.probe(TOKEN) == (5 * MS, "a profile window of 900.0 ms")
+    assert around.probe(TOKEN) == (5 * MS, "a profile window of 900 ms")
     assert Context().probe(TOKEN) == (0, "")
 
 
@@ -90,7 +90,7 @@ def test_overlaps_never_exceed_the_token() -> None:
 
 def test_a_frame_overlaps_up_to_the_time_of_its_report() -> None:
     around = Context(frames=[MonitorSample(1004 * MS, 1.0, 9 * MS, None, 4.0)])
-    assert around.frame(TOKEN) == (4 * MS, "a frame of 9.0 ms")
+    assert around.frame(TOKEN) == (4 * MS, "a frame of 9.00 ms")
 
 
 # --- who used the CPU -----------------------------------------------------------------

@@ -285,7 +285,7 @@ def test_each_cause_brings_its_evidence(slow: Token, around: Context, words: str
 def test_a_frame_beside_a_blocked_token_is_mentioned() -> None:
     drawn = replace(CALM, frames=[MonitorSample(1020 * MS, 5.0, 9 * MS, None, 4.0)])
     assert judged(token(32.0, blocked=4), drawn).text.endswith(
-        "in 3 more switches while a frame of 9.0 ms was drawn"
+        "in 3 more switches while a frame of 9.00 ms was drawn"
     )
     assert judged(token(32.0), drawn).cause == "unexplained"
 

@@ -20,7 +20,7 @@ from idlegap.tui.commands.base import UsageError
 from idlegap.tui.commands.bench import BenchOptions, bench, options_from
 from idlegap.tui.commands.output import STDOUT
 from idlegap.tui.commands.recording_option import RecordOptions
-from idlegap.tui.commands.stopping import StopSignals
+from idlegap.tui.commands.signals import StopSignals
 from idlegap.tui.exit_codes import ExitCode
 from idlegap.tui.tables.bench import bench_text
 from tests.core.bench.fake_engine import H200, READY, FakeEngine, replace_struct

@@ -69,7 +69,7 @@ def test_a_gpu_that_can_decode_is_exit_0_and_the_text_is_that_of_the_file(
     assert out == doctor_text(found)
     assert out.isascii()
     assert found.gpu_decode
-    assert finding(found, "cost of a launch").text == "2.6 us"
+    assert finding(found, "cost of a launch").text == "2.60 us"
     assert finding(found, "processor").text == HOST.cpu_model
     assert err.endswith(f"idlegap: written to {path}\n")
     assert engine.closed

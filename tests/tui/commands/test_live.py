@@ -13,8 +13,8 @@ from idlegap.core.protocol.events import Neighbours
 from idlegap.core.recording import RecordingReader
 from idlegap.core.session.snapshot import Snapshot
 from idlegap.tui.commands.base import UsageError
-from idlegap.tui.commands.file_size import parse_size
 from idlegap.tui.commands.metrics_option import serving
+from idlegap.tui.commands.recording_option import parse_size
 from idlegap.tui.exit_codes import ExitCode
 from tests.tui.support import scenes
 from tests.tui.support.pty_program import PtyProgram
@@ -22,7 +22,6 @@ from tests.tui.support.pty_program import PtyProgram
 AFTER_THE_FIRST_FRAME = (
     "idlegap.core.session.state",
     "idlegap.core.slow_tokens.attribution",
-    "idlegap.core.phrasing.sentence",
     "idlegap.core.sources.engine_process",
     "idlegap.core.system.locations",
     "idlegap.core.metrics",

@@ -3,14 +3,11 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from idlegap.core.protocol.events import EngineFailed, HostInfo
 from idlegap.core.slow_tokens.causes import SlowView
 from idlegap.tui.apps.live import LiveApp
 from idlegap.tui.terminal.glyphs import GlyphLevel
-from idlegap.tui.terminal.sanitize import clean
 from idlegap.tui.widgets.line import Line
 from tests.tui.support import scenes
 from tests.tui.support.fake_session import FakeSession
@@ -18,21 +15,6 @@ from tests.tui.support.grid import grid
 from tests.tui.support.waiting import until
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202egpj.exe"
-
-
-@given(st.text())
-def test_nothing_unprintable_stays_and_positions_do(text: str) -> None:
-    assert clean(text).isprintable()
-    assert len(clean(text)) == len(text)
-
-
-@given(st.text(st.characters(exclude_categories=["C", "Z"])))
-def test_what_can_be_shown_stays_as_it_is(text: str) -> None:
-    assert clean(text) == text
-
-
-def test_line_ends_and_tabs_are_blanks_and_controls_are_question_marks() -> None:
-    assert clean("a\nb\tc\x1b[2J\u202e") == "a b c?[2J?"
 
 
 def test_every_row_is_cleaned() -> None:
@@ -53,9 +35,8 @@ async def test_a_hostile_recording_reaches_no_cell(keys: list[str]) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: "idlegap" in grid(app))
         await pilot.press(*keys)
-        await pilot.pause()
+        await until(pilot, lambda: "gpj.exe" in grid(app))
         shown = grid(app)
-    assert "gpj.exe" in shown
     assert shown.replace("\n", "").isprintable()
 
 
