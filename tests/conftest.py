@@ -9,6 +9,9 @@ import psutil
 import pytest
 from hypothesis import settings
 
+# Two threads of OpenMP that wait for each other's crumbs of a tiny model take the cores from the other tests.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 settings.register_profile("idlegap", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("idlegap")
 

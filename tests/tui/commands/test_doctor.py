@@ -109,6 +109,7 @@ def test_interrupted_it_prints_nothing_and_exits_with_the_signal(capsys: pytest.
     assert err.endswith("idlegap: interrupted\n")
 
 
+@pytest.mark.engine
 def test_on_this_very_machine_it_prints_one_document_and_imports_no_torch() -> None:
     run = subprocess.run(
         [

@@ -172,6 +172,7 @@ def test_an_engine_that_cannot_be_started_is_a_screen_and_exit_4() -> None:
         program.close()
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("more", [[], ["--in-process"]], ids=["process", "in-process"])
 def test_a_log_that_cannot_be_where_it_belongs_is_elsewhere_and_the_screen_says_where(
     more: list[str], tmp_path: Path
