@@ -17,7 +17,7 @@ settings.load_profile("idlegap")
 
 HERE = Path(__file__).parent
 TORCH_FOLDERS = HERE / "core" / "engine", HERE / "gpu"
-"""Their test modules import torch. Elsewhere a test that starts a real engine is marked `engine`."""
+"""Their test modules import torch. Elsewhere the tests that need it are marked `needs_torch`."""
 WITHOUT_TORCH = "" if find_spec("torch") and find_spec("transformers") else "needs torch and transformers"
 
 
@@ -34,7 +34,7 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    if WITHOUT_TORCH and item.get_closest_marker("engine"):
+    if WITHOUT_TORCH and item.get_closest_marker("needs_torch"):
         pytest.skip(WITHOUT_TORCH)
 
 

@@ -17,7 +17,7 @@ from idlegap.core.sources.engine_log import EngineLog
 from idlegap.tui.tables.bench import bench_text
 
 
-@pytest.mark.engine
+@pytest.mark.needs_torch
 def test_a_real_engine_is_measured_written_and_read_again(tmp_path: Path) -> None:
     settings = Settings(model="synthetic:tiny", device="cpu", prompt_tokens=8, new_tokens=12)
     heard: deque[SensorEvent] = deque()

@@ -47,7 +47,7 @@ def engine(tmp_path: Path):
     source.close()
 
 
-@pytest.mark.engine
+@pytest.mark.needs_torch
 def test_it_decodes_changes_modes_and_ends_without_a_failure(engine):
     ready = wait_for(engine, lambda e: isinstance(e, EngineReady))
     assert ready.pid != os.getpid()
@@ -63,7 +63,7 @@ def test_it_decodes_changes_modes_and_ends_without_a_failure(engine):
     assert not psutil.pid_exists(ready.pid)
 
 
-@pytest.mark.engine
+@pytest.mark.needs_torch
 def test_a_killed_engine_is_an_event_with_its_cause_and_can_be_restarted(engine):
     ready = wait_for(engine, lambda e: isinstance(e, EngineReady))
     os.kill(ready.pid, signal.SIGKILL)
@@ -76,7 +76,7 @@ def test_a_killed_engine_is_an_event_with_its_cause_and_can_be_restarted(engine)
     assert wait_for(engine, lambda e: isinstance(e, EngineReady)).pid != ready.pid
 
 
-@pytest.mark.engine
+@pytest.mark.needs_torch
 def test_an_impossible_request_is_said_as_such(tmp_path):
     source = EngineProcess(Settings(device="cuda:99"), EngineLog(tmp_path / "engine.log"))
     source.start()
@@ -116,7 +116,7 @@ def test_without_any_place_for_a_log_the_engine_starts_all_the_same(new_children
     assert failed.log_tail == ()
 
 
-@pytest.mark.engine
+@pytest.mark.needs_torch
 def test_an_engine_that_is_still_starting_is_not_waited_for(tmp_path, new_children):
     source = EngineProcess(SETTINGS, EngineLog(tmp_path / "log"), close_timeout_s=10**6)
     source.start()
@@ -129,7 +129,7 @@ def test_an_engine_that_is_still_starting_is_not_waited_for(tmp_path, new_childr
     assert not [e for e in source.poll() if isinstance(e, EngineFailed)]
 
 
-@pytest.mark.engine
+@pytest.mark.needs_torch
 def test_the_engine_does_not_outlive_a_killed_app(tmp_path):
     """A stand-in for the app starts an engine, says its pid and is killed."""
     import subprocess
@@ -162,7 +162,7 @@ def test_the_engine_does_not_outlive_a_killed_app(tmp_path):
     assert not engine.is_running()
 
 
-@pytest.mark.engine
+@pytest.mark.needs_torch
 def test_in_process_the_same_events_come_from_this_process():
     source = InProcessEngine(SETTINGS)
     source.start()

@@ -361,6 +361,7 @@ def terminate(process: "subprocess.Popen[str]") -> BenchResult:
     return result
 
 
+@pytest.mark.needs_torch
 def test_a_real_bench_that_still_imports_torch_is_stopped_with_a_word() -> None:
     with start_real() as process:
         assert process.stderr is not None
@@ -371,7 +372,7 @@ def test_a_real_bench_that_still_imports_torch_is_stopped_with_a_word() -> None:
     assert err == "stopping the engine\nidlegap: interrupted before anything was measured\n"
 
 
-@pytest.mark.engine
+@pytest.mark.needs_torch
 def test_a_real_bench_is_scraped_while_it_runs_and_when_terminated_leaves_one_readable_document() -> None:
     with start_real("--metrics", "0", "--spec-bandwidth", "50") as process:
         assert process.stderr is not None
