@@ -91,7 +91,8 @@ LIMITS = [
     (GRAPH_LATE, "The host submits once per token; the GPU waits 0.60 ms of each 4.6 ms token for it."),
     (
         COMPILED,
-        "Host and GPU both limit: of each 3.4 ms token the GPU computes 2.3 ms and idles 1.0 ms for the host.",
+        "Host and GPU both limit: of each 3.4 ms token the GPU computes 2.3 ms and idles 1.0 ms "
+        "for the host.",
     ),
     (
         STREAMING,
