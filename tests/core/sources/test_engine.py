@@ -101,6 +101,7 @@ def test_a_log_that_is_not_in_its_usual_place_is_told_before_anything_else(tmp_p
     assert seen[0].text == f"the engine's log is {log}; {reason}"
 
 
+@pytest.mark.needs_torch
 def test_without_any_place_for_a_log_the_engine_starts_all_the_same(new_children):
     source = EngineProcess(SETTINGS, EngineLog(find=lambda: Folder(None, "nothing here can be written")))
     source.start()
