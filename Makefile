@@ -3,7 +3,7 @@
 .PHONY: check lint format types imports test coverage build
 .DEFAULT_GOAL := check
 
-check: lint types imports  ## everything but the tests
+check: lint types imports
 	python -m pytest -n logical --dist loadfile
 
 lint:
