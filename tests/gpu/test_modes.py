@@ -22,7 +22,7 @@ from idlegap.core.engine.verify import Verifier
 from idlegap.core.engine.worker import EngineThread
 from idlegap.core.protocol.events import TokenBatch
 from idlegap.core.protocol.settings import SYNTHETIC_DEFAULT, SYNTHETIC_TINY, Settings
-from tests.core.engine.conftest import Script
+from tests.core.engine.scripted_loop import Script
 
 pytestmark = [
     pytest.mark.gpu,

@@ -3,6 +3,8 @@
 from collections import deque
 from pathlib import Path
 
+import pytest
+
 from idlegap.core.bench.driver import Driver
 from idlegap.core.bench.plan import BenchPlan, arms_for, engine_settings
 from idlegap.core.bench.runner import Bench
@@ -15,6 +17,7 @@ from idlegap.core.sources.engine_process import EngineProcess
 from idlegap.tui.tables.bench import bench_text
 
 
+@pytest.mark.needs_torch
 def test_a_real_engine_is_measured_written_and_read_again(tmp_path: Path) -> None:
     settings = Settings(model="synthetic:tiny", device="cpu", prompt_tokens=8, new_tokens=12)
     heard: deque[SensorEvent] = deque()

@@ -4,7 +4,7 @@ from idlegap.core.engine.cache_lengths import LengthLog
 from idlegap.core.engine.token_writer import WARM_UP_TOKENS
 from idlegap.core.protocol.commands import RestartRound, SetMode, SetShape, TakeProfile, VerifyModes
 from idlegap.core.protocol.events import ProfileWindow, TokenBatch
-from tests.core.engine.conftest import FakeProfiler, Ran
+from tests.core.engine.scripted_loop import FakeProfiler, Ran
 
 NEW, WARM = "new-length", "warm-up"
 

@@ -93,7 +93,7 @@ def test_the_probe_says_when_it_was_taken(device: Device):
 
 def test_what_verification_keeps_is_known(run_loop, loaded, device):
     from idlegap.core.engine.available_modes import Lineup
-    from tests.core.engine.conftest import SETTINGS
+    from tests.core.engine.scripted_loop import SETTINGS
 
     baseline = Lineup.build(loaded, device, SETTINGS).modes["eager-static"]
     verifier = Verifier(baseline, 4)

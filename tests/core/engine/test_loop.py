@@ -28,7 +28,7 @@ from idlegap.core.protocol.events import (
     TokenBatch,
     Verified,
 )
-from tests.core.engine.conftest import Clock, FakeProfiler, NoNumbers, OutOfMemoryWhenCompared
+from tests.core.engine.scripted_loop import Clock, FakeProfiler, NoNumbers, OutOfMemoryWhenCompared
 
 
 def positions(batches):

@@ -77,9 +77,14 @@ def window(mode: ModeName, busy_ms: float) -> ProfileWindow:
     return ProfileWindow(START_NS + 3 * SECOND, mode, 4, True, busy_ns=round(busy_ms * MS), kernels=1429)
 
 
-def test_a_real_run_is_told_with_its_own_figures(tmp_path: Path) -> None:
-    (tmp_path / "report.html").write_bytes(report_page(REAL))
-    page = Page((tmp_path / "report.html").read_text())
+@pytest.fixture(scope="module")
+def real_page() -> bytes:
+    """The report on `REAL`; it takes a second to make."""
+    return report_page(REAL)
+
+
+def test_a_real_run_is_told_with_its_own_figures(real_page: bytes) -> None:
+    page = Page(real_page.decode())
 
     for told in (
         "idlegap: NVIDIA H200",
@@ -127,11 +132,8 @@ def test_text_from_the_recording_is_only_text(tmp_path: Path) -> None:
     assert page.text.count(hostile) >= 7
 
 
-def test_the_same_recording_gives_the_same_page(tmp_path: Path) -> None:
-    (tmp_path / "one.html").write_bytes(report_page(REAL))
-    (tmp_path / "two.html").write_bytes(report_page(REAL))
-
-    assert (tmp_path / "one.html").read_bytes() == (tmp_path / "two.html").read_bytes()
+def test_the_same_recording_gives_the_same_page(real_page: bytes) -> None:
+    assert report_page(REAL) == real_page
 
 
 def test_slow_tokens_are_listed_with_their_causes(tmp_path: Path) -> None:
@@ -334,10 +336,10 @@ def test_without_matplotlib_the_message_says_what_to_install() -> None:
 
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not installed")
-def test_chromium_draws_the_page(tmp_path: Path) -> None:
+def test_chromium_draws_the_page(tmp_path: Path, real_page: bytes) -> None:
     from PIL import Image
 
-    (tmp_path / "report.html").write_bytes(report_page(REAL))
+    (tmp_path / "report.html").write_bytes(real_page)
     subprocess.run(
         [
             "chromium",

@@ -48,6 +48,7 @@ def engine(tmp_path: Path):
     source.close()
 
 
+@pytest.mark.needs_torch
 def test_it_decodes_changes_modes_and_ends_without_a_failure(engine):
     ready = wait_for(engine, lambda e: isinstance(e, EngineReady))
     assert ready.pid != os.getpid()
@@ -63,6 +64,7 @@ def test_it_decodes_changes_modes_and_ends_without_a_failure(engine):
     assert not psutil.pid_exists(ready.pid)
 
 
+@pytest.mark.needs_torch
 def test_a_killed_engine_is_an_event_with_its_cause_and_can_be_restarted(engine):
     ready = wait_for(engine, lambda e: isinstance(e, EngineReady))
     os.kill(ready.pid, signal.SIGKILL)
@@ -75,6 +77,7 @@ def test_a_killed_engine_is_an_event_with_its_cause_and_can_be_restarted(engine)
     assert wait_for(engine, lambda e: isinstance(e, EngineReady)).pid != ready.pid
 
 
+@pytest.mark.needs_torch
 def test_an_impossible_request_is_said_as_such(tmp_path):
     source = EngineProcess(Settings(device="cuda:99"), EngineLog(tmp_path / "engine.log"))
     source.start()
@@ -92,19 +95,21 @@ def test_a_log_that_is_not_in_its_usual_place_is_told_before_anything_else(tmp_p
     source = EngineProcess(SETTINGS, EngineLog(find=lambda: Folder(folder, reason)))
     source.start()
     seen = []
-    wait_for(source, lambda e: isinstance(e, TokenBatch), seen)
+    wait_for(source, lambda e: isinstance(e, EngineStage), seen)
     source.close()
     (log,) = folder.iterdir()
     assert isinstance(seen[0], Notice)
     assert seen[0].text == f"the engine's log is {log}; {reason}"
 
 
-def test_without_any_place_for_a_log_the_engine_runs_all_the_same(tmp_path):
+@pytest.mark.needs_torch
+def test_without_any_place_for_a_log_the_engine_starts_all_the_same(new_children):
     source = EngineProcess(SETTINGS, EngineLog(find=lambda: Folder(None, "nothing here can be written")))
     source.start()
     seen = []
-    ready = wait_for(source, lambda e: isinstance(e, EngineReady), seen)
-    os.kill(ready.pid, signal.SIGKILL)
+    wait_for(source, lambda e: isinstance(e, EngineStage), seen)
+    (engine,) = new_children()
+    engine.kill()
     failed = wait_for(source, lambda e: isinstance(e, EngineFailed))
     source.close()
     told = "no log of the engine is kept: nothing here can be written"
@@ -113,12 +118,12 @@ def test_without_any_place_for_a_log_the_engine_runs_all_the_same(tmp_path):
     assert failed.log_tail == ()
 
 
-def test_an_engine_that_is_still_starting_is_not_waited_for(tmp_path):
-    before = psutil.Process().children()
+@pytest.mark.needs_torch
+def test_an_engine_that_is_still_starting_is_not_waited_for(tmp_path, new_children):
     source = EngineProcess(SETTINGS, EngineLog(tmp_path / "log"), close_timeout_s=10**6)
     source.start()
     wait_for(source, lambda e: isinstance(e, EngineStage) and e.stage == "importing")
-    (engine,) = [child for child in psutil.Process().children() if child not in before]
+    (engine,) = new_children()
     # However long it imports, it hears nothing meanwhile.
     engine.suspend()
     source.close()
@@ -126,6 +131,7 @@ def test_an_engine_that_is_still_starting_is_not_waited_for(tmp_path):
     assert not [e for e in source.poll() if isinstance(e, EngineFailed)]
 
 
+@pytest.mark.needs_torch
 def test_the_engine_does_not_outlive_a_killed_app(tmp_path):
     """A stand-in for the app starts an engine, says its pid and is killed."""
     import subprocess
@@ -147,14 +153,18 @@ def test_the_engine_does_not_outlive_a_killed_app(tmp_path):
         "    time.sleep(0.01)\n"
     )
     app = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
-    with app:
-        assert app.stdout is not None
+    assert app.stdout is not None
+    try:
         engine = psutil.Process(int(app.stdout.readline()))
+    finally:
         app.kill()
+        app.wait()
+        app.stdout.close()
     psutil.wait_procs([engine], timeout=DEADLINE_S)
     assert not engine.is_running()
 
 
+@pytest.mark.needs_torch
 def test_in_process_the_same_events_come_from_this_process():
     source = InProcessEngine(SETTINGS)
     source.start()

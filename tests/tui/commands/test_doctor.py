@@ -75,6 +75,7 @@ def test_a_gpu_that_can_decode_is_exit_0_and_the_text_is_that_of_the_file(
     assert engine.closed
 
 
+@pytest.mark.needs_torch
 @pytest.mark.parametrize(
     ("engine", "reason"),
     [
@@ -109,6 +110,7 @@ def test_interrupted_it_prints_nothing_and_exits_with_the_signal(capsys: pytest.
     assert err.endswith("idlegap: interrupted\n")
 
 
+@pytest.mark.needs_torch
 def test_on_this_very_machine_it_prints_one_document_and_imports_no_torch() -> None:
     run = subprocess.run(
         [

@@ -50,6 +50,7 @@ def test_nothing_is_measured_that_has_no_place_to_go(line: str) -> None:
     )
 
 
+@pytest.mark.needs_torch
 def test_what_was_measured_is_in_its_file_all_the_same(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     done = run(f"{SHORT} --json {path}", 0, 1)

@@ -218,7 +218,8 @@ def test_a_port_that_is_taken_and_a_missing_extra_are_one_clear_line() -> None:
     assert f"--port {port}: " in done.stderr
     assert "choose another with --port\n" in done.stderr
     code = (
-        f"import sys; sys.modules['textual_serve'] = None\nfrom tui.cli import main\nsys.exit(main({line!r}))"
+        "import sys; sys.modules['textual_serve'] = None\n"
+        f"from idlegap.tui.cli import main\nsys.exit(main({line!r}))"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr.count("\n")) == (ExitCode.USAGE, 1)
