@@ -69,6 +69,7 @@ def measure(arm: str, tokens: int, more_windows: int) -> dict[str, Any]:
     from idlegap.core.engine.profile import Profiler
     from idlegap.core.engine.timing import StepTimer
     from idlegap.core.protocol.settings import Settings
+    from idlegap.core.text.reasons import words
 
     torch.set_grad_enabled(False)
     device = choose_device("cuda")
@@ -105,7 +106,7 @@ def measure(arm: str, tokens: int, more_windows: int) -> dict[str, Any]:
         said = AFTER[arm]()
         return {
             "accepted": taken.accepted,
-            "reason": taken.reason,
+            "reason": words(taken.reason),
             "kernels": taken.kernels,
             "busy_ms": taken.busy_ns / 1e6,
             "pause_ms": taken.pause_ns / 1e6,

@@ -6,6 +6,7 @@ from idlegap.core.bench.conditions import Witness
 from idlegap.core.bench.driver import Round
 from idlegap.core.bench.schema import Columns, Run
 from idlegap.core.protocol.events import Token
+from idlegap.core.protocol.reasons import because
 
 LEAD_IN = 3
 """Tokens at the head of each run that never count. The engine marks the first ones after a
@@ -29,7 +30,7 @@ def assemble_run(turn: int, taken: Round, witness: Witness, first_ns: int) -> Ru
         conditions=witness.conditions(started.t_ns - started.prefill_ns, end_ns),
         complete=ended is not None and ended.tokens == len(tokens),
         peak_memory_bytes=ended.peak_memory_bytes if ended else None,
-        missing=ended.missing if ended else {"peak_memory_bytes": "the run was cut short"},
+        missing=ended.missing if ended else {"peak_memory_bytes": because("run-cut-short")},
     )
 
 

@@ -14,6 +14,7 @@ from idlegap.core.bench.schema import BenchResult
 from idlegap.core.bench.summary import ArmSummary
 from idlegap.core.measure.statistics import MIN_RUNS, Ratio, paired_ratio_interval
 from idlegap.core.protocol.modes import BASELINE, EAGER, REPLAYED, ModeName
+from idlegap.core.text.reasons import logit_diff_words
 from idlegap.core.text.units import interval, ms, percent
 
 LEAST_DIFFERENCE = 0.01
@@ -198,7 +199,7 @@ def _caveats(result: BenchResult, arms: Sequence[ArmSummary], baseline: ArmSumma
             "speed-ups are not dispatch alone."
         )
     found.extend(
-        f"{arm.label} did not decode the same: its logits differ by {arm.verified.logit_diff_text}, "
+        f"{arm.label} did not decode the same: its logits differ by {logit_diff_words(arm.verified)}, "
         f"eager's own by {arm.verified.noise_diff:.3g}."
         for arm in arms
         if arm.verified is not None and arm.verified.flagged

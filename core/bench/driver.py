@@ -27,7 +27,6 @@ from idlegap.core.protocol.events import (
     HostInfo,
     ModeEntered,
     ModeRefused,
-    Notice,
     NotVerified,
     ProfileWindow,
     RoundFinished,
@@ -40,6 +39,7 @@ from idlegap.core.protocol.modes import ModeName
 from idlegap.core.session.session import Listener, Sensors, Session
 from idlegap.core.session.snapshot import Snapshot
 from idlegap.core.sources.source import Source
+from idlegap.core.text.reasons import words
 
 POLL_S = 0.02
 """The engine hands over a batch about every 50 ms."""
@@ -120,7 +120,6 @@ class Driver:
         self.witness = Witness()
         self.bandwidth: Bandwidth | None = None
         self.dropped = 0
-        self.notices: list[str] = []
         self.token_ns: dict[ModeName, int] = {}
         self.round: Round | None = None
         self._show: Callable[[Snapshot], None] | None = None
@@ -190,7 +189,7 @@ class Driver:
         self._session.send(RestartRound())
         answer = self._await_entry(mode)
         if isinstance(answer, ModeRefused):
-            raise EngineEndedError(EngineFailed(self.clock(), f"{mode}: {answer.reason}"))
+            raise EngineEndedError(EngineFailed(self.clock(), f"{mode}: {words(answer.reason)}"))
         while True:
             event = self._take()
             if isinstance(event, RoundStarted):
@@ -262,8 +261,6 @@ class Driver:
                 self.bandwidth = event
             case Dropped():
                 self.dropped = event.events
-            case Notice():
-                self.notices.append(event.text)
             case TokenBatch(tokens=tokens) if tokens:
                 # The quickest: the first ones after a change of mode can take many times as long.
                 self.token_ns[event.mode] = min(token.wall_ns for token in tokens)

@@ -18,6 +18,7 @@ from idlegap.core.protocol.events import (
     Verified,
 )
 from idlegap.core.protocol.modes import ModeName
+from idlegap.core.protocol.reasons import Missing, ReasonOrText
 
 Counts = tuple[int, ...]
 
@@ -85,7 +86,7 @@ class Conditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     util_pct: float | None = None
     power_mw: int | None = None
     temperature_c: int | None = None
-    missing: dict[str, str] = {}
+    missing: Missing = {}
 
 
 class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -104,7 +105,7 @@ class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     conditions: Conditions
     complete: bool = True
     peak_memory_bytes: int | None = None
-    missing: dict[str, str] = {}
+    missing: Missing = {}
 
     @property
     def counts(self) -> bool:
@@ -122,10 +123,10 @@ class Arm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     label: str
     mode: ModeName
     setup_ns: int = 0
-    refused: str | None = None
+    refused: ReasonOrText | None = None
     windows: tuple[ProfileWindow, ...] = ()
     verified: Verified | None = None
-    verify_reason: str = ""
+    verify_reason: ReasonOrText = ""
     runs: tuple[Run, ...] = ()
 
     @property
@@ -154,7 +155,7 @@ class Environment(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
     load_after: float | None = None
     pin_core: int | None = None
     nice: int | None = None
-    missing: dict[str, str] = {}
+    missing: Missing = {}
 
 
 class BenchResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -12,6 +12,7 @@ from idlegap.core.bench.schema import Arm, BenchResult, Run
 from idlegap.core.bench.summary import ArmSummary
 from idlegap.core.measure.trends import LEAST_SHARE, trend, two_levels
 from idlegap.core.slow_tokens.context import SLOWING_REASONS, STEAL_PCT
+from idlegap.core.text.reasons import words
 from idlegap.core.text.units import ms, percent
 
 DRIFT_CHANGE = 0.05
@@ -160,7 +161,7 @@ def _rejected(arm: Arm) -> Iterable[Finding]:
     if arm.windows and arm.window is None and arm.windows[-1].steps:
         yield Finding(
             "profile",
-            f"{arm.label} has no profile: {arm.windows[-1].reason}",
+            f"{arm.label} has no profile: {words(arm.windows[-1].reason)}",
             "close other profilers and repeat; without it the idle gap is not known",
         )
 

@@ -15,11 +15,12 @@ from idlegap.core.measure.roofline import mbu, specified_bandwidth, weight_strea
 from idlegap.core.measure.statistics import median, quantile
 from idlegap.core.protocol.events import ProfileWindow, Verified
 from idlegap.core.protocol.modes import ModeName
+from idlegap.core.text.reasons import words
 
 
 @dataclass(frozen=True, slots=True)
 class ArmSummary:
-    """One column of the table. What is None has its reason in `missing` under the same name.
+    """One column of the table. What is None has its reason, in words, in `missing` under the same name.
 
     Attributes:
         tok_per_s: batch x tokens over their wall time, median over runs.
@@ -109,7 +110,7 @@ def summarise(result: BenchResult) -> tuple[ArmSummary, ...]:
 def _summary(result: BenchResult, arm: Arm) -> ArmSummary:
     runs = [run for run in arm.counted if run.tokens.counted(run.tokens.wall_ns)]
     if not runs:
-        reason = arm.refused or "no counted run"
+        reason = words(arm.refused or "no counted run")
         return ArmSummary(arm.label, arm.mode, 0, 0, verified=arm.verified, missing={"median_ns": reason})
     missing: dict[str, str] = {}
     walls = _pooled(runs, lambda tokens: tokens.wall_ns)
@@ -123,7 +124,7 @@ def _summary(result: BenchResult, arm: Arm) -> ArmSummary:
         needs = (
             "profile windows need CUDA" if result.engine.device == "cpu" else "no profile window was taken"
         )
-        missing["split"] = arm.windows[-1].reason if arm.windows else needs
+        missing["split"] = words(arm.windows[-1].reason) if arm.windows else needs
     spec, source = _spec(result)
     measured = result.bandwidth.copy_bytes_per_s if result.bandwidth else None
     weights, steps = result.engine.weight_bytes, tok_per_s / result.engine.batch
@@ -132,10 +133,10 @@ def _summary(result: BenchResult, arm: Arm) -> ArmSummary:
     if measured is None:
         missing["mbu_measured"] = missing["bound_ns"]
     if arm.verified is None:
-        missing["verified"] = arm.verify_reason
+        missing["verified"] = words(arm.verify_reason)
     peaks = [run.peak_memory_bytes for run in runs if run.peak_memory_bytes is not None]
     if not peaks:
-        missing["peak_memory_bytes"] = runs[0].missing.get("peak_memory_bytes", "not measured")
+        missing["peak_memory_bytes"] = words(runs[0].missing.get("peak_memory_bytes", "not measured"))
     return ArmSummary(
         label=arm.label,
         mode=arm.mode,
@@ -184,7 +185,7 @@ def _bound(result: BenchResult, missing: dict[str, str]) -> int | None:
     bandwidth = result.bandwidth
     if bandwidth is None or not bandwidth.copy_bytes_per_s:
         reason = bandwidth.missing.get("copy_bytes_per_s") if bandwidth else None
-        missing["bound_ns"] = missing["beyond_bound_ns"] = reason or "bandwidth was not measured"
+        missing["bound_ns"] = missing["beyond_bound_ns"] = words(reason or "bandwidth was not measured")
         return None
     return weight_stream_bound_ns(result.engine.weight_bytes, bandwidth.copy_bytes_per_s)
 

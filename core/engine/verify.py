@@ -14,6 +14,7 @@ import torch
 
 from idlegap.core.engine.modes import Mode
 from idlegap.core.protocol.events import Verified
+from idlegap.core.protocol.reasons import because
 
 FLAG_FACTOR = 10.0
 """A mode that differs from eager by more than this many times eager's own noise is flagged."""
@@ -60,7 +61,7 @@ class Verifier:
             logit_diff=None if math.isnan(difference) else difference,
             noise_agree=self._noise_agree,
             noise_diff=self._noise,
-            missing={"logit_diff": "logits that are not numbers"} if math.isnan(difference) else {},
+            missing={"logit_diff": because("logits-not-numbers")} if math.isnan(difference) else {},
             flagged=math.isnan(difference) or difference > FLAG_FACTOR * max(self._noise, self._least_noise),
         )
 

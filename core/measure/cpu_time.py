@@ -13,6 +13,7 @@ from idlegap.core.measure.limits import DISPATCH_SHARE
 from idlegap.core.measure.statistics import median
 from idlegap.core.measure.typical_token import LEAST_TOKENS
 from idlegap.core.protocol.events import Token
+from idlegap.core.protocol.reasons import Reason, because
 
 SAME_WORK = 1.25
 """The same work at more than this times the CPU time is told. On a rented H200, eager-static stayed
@@ -55,19 +56,19 @@ class LeastCpu:
                     self.ns = cpu_ns if self.ns is None else min(self.ns, cpu_ns)
 
 
-def cpu_work(recent: Sequence[Token], least: LeastCpu) -> CpuWork | str:
+def cpu_work(recent: Sequence[Token], least: LeastCpu) -> CpuWork | Reason:
     """CPU time over the `recent` tokens, newest first, beside the least, or the reason why it tells
     nothing. Slow is what they and the newest of them are: else the host has just become faster."""
     if len(recent) < RECENT_LEAST_TOKENS:
-        return f"only {len(recent)} tokens in the last 2 s"
+        return because("few-recent-tokens", tokens=len(recent))
     if not _submitting(recent):
-        return "the thread also waits for the GPU"
+        return because("waits-for-gpu")
     cpu_ns = _cpu_ns(recent)
     newest_ns = _cpu_ns(recent[:RECENT_LEAST_TOKENS])
     if cpu_ns is None or newest_ns is None:
-        return "no CPU clock of a thread"
+        return because("no-thread-clock")
     if least.ns is None:
-        return f"needs {LEAST_TOKENS} tokens"
+        return because("few-tokens", tokens=LEAST_TOKENS)
     least_ns = min(cpu_ns, least.ns)
     return CpuWork(cpu_ns, least_ns, slow=min(cpu_ns, newest_ns) > SAME_WORK * least_ns)
 

@@ -15,6 +15,7 @@ compares cards; against the *measured* one it says how far this card is from its
 from dataclasses import dataclass
 
 from idlegap.core.protocol.events import Bandwidth, EngineReady, GpuInfo
+from idlegap.core.text.reasons import words
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ def specified_bandwidth(override: float | None, gpu: GpuInfo | None) -> tuple[fl
     if gpu.spec_bytes_per_s:
         return gpu.spec_bytes_per_s, f"NVML: {gpu.bus_width_bits:,} bit x {gpu.max_memory_mhz:,} MHz x 2 / 8"
     reason = gpu.missing.get("bus_width_bits") or gpu.missing.get("max_memory_mhz") or "NVML does not say"
-    return None, reason
+    return None, words(reason)
 
 
 def ceiling(

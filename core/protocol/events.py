@@ -4,8 +4,8 @@ The same structs cross the pipe (MessagePack), make up a recording (JSON lines),
 analysis and reach the screen. Every event carries ``t_ns``, CLOCK_MONOTONIC nanoseconds
 (``time.perf_counter_ns`` on Linux), so that events of both processes share one time axis.
 
-A reading that could not be taken is None, and its reason stands in the event's ``missing``
-under the field's name; it is never 0.
+A reading that could not be taken is None, and its reason (`core.protocol.reasons`) stands in the
+event's ``missing`` under the field's name; it is never 0.
 """
 
 from typing import Literal
@@ -13,9 +13,11 @@ from typing import Literal
 import msgspec
 
 from idlegap.core.protocol.modes import ModeName
+from idlegap.core.protocol.reasons import Missing, ReasonOrText
 from idlegap.core.protocol.settings import Wait
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+"""2: reasons are codes with fields; they were words in 1, which is still read."""
 
 Stage = Literal[
     "starting",
@@ -61,7 +63,7 @@ class ModeStatus(msgspec.Struct, frozen=True, array_like=True):
     """Whether a mode can run here, and if not, why."""
 
     name: ModeName
-    reason: str | None = None
+    reason: ReasonOrText | None = None
 
     @property
     def available(self) -> bool:
@@ -73,7 +75,8 @@ class EngineReady(Event, frozen=True, tag="ready"):
 
     `weight_bytes` counts the storages resident on the device, tied weights once.
     `tid` is the decode thread's kernel id. `device_uuid` is torch's (no ``GPU-`` prefix).
-    `wait` is how the decode thread waits for a token.
+    `wait` is how the decode thread waits for a token. `missing` also has ``pin_core`` and ``nice``
+    where the kernel refused them.
     """
 
     pid: int
@@ -98,7 +101,7 @@ class EngineReady(Event, frozen=True, tag="ready"):
     python: str
     cuda: str | None = None
     wait: Wait = "spin"
-    missing: dict[str, str] = {}
+    missing: Missing = {}
 
 
 class ModeEntered(Event, frozen=True, tag="mode"):
@@ -112,7 +115,7 @@ class ModeRefused(Event, frozen=True, tag="mode-refused"):
     """`mode` cannot run here or failed to start; decoding goes on in the previous one."""
 
     mode: ModeName
-    reason: str
+    reason: ReasonOrText
 
 
 class RoundStarted(Event, frozen=True, tag="round"):
@@ -136,7 +139,7 @@ class RoundFinished(Event, frozen=True, tag="round-finished"):
     mode: ModeName
     tokens: int
     peak_memory_bytes: int | None = None
-    missing: dict[str, str] = {}
+    missing: Missing = {}
 
 
 class Token(msgspec.Struct, frozen=True, array_like=True):
@@ -213,7 +216,7 @@ class ProfileWindow(Event, frozen=True, tag="profile"):
     mode: ModeName
     steps: int
     accepted: bool
-    reason: str = ""
+    reason: ReasonOrText = ""
     busy_ns: int = 0
     busy_sum_ns: int = 0
     kernels: int = 0
@@ -239,7 +242,7 @@ class Bandwidth(Event, frozen=True, tag="bandwidth"):
     copy_bytes_per_s: float | None
     read_bytes_per_s: float | None
     buffer_bytes: int = 0
-    missing: dict[str, str] = {}
+    missing: Missing = {}
 
 
 class Verified(Event, frozen=True, tag="verified"):
@@ -256,19 +259,14 @@ class Verified(Event, frozen=True, tag="verified"):
     noise_agree: int
     noise_diff: float
     flagged: bool
-    missing: dict[str, str] = {}
-
-    @property
-    def logit_diff_text(self) -> str:
-        """The difference to three digits, or why there is none."""
-        return self.missing.get("logit_diff", "n/a") if self.logit_diff is None else f"{self.logit_diff:.3g}"
+    missing: Missing = {}
 
 
 class NotVerified(Event, frozen=True, tag="not-verified"):
     """A comparison of `mode` with eager-static was asked for and cannot be made."""
 
     mode: ModeName
-    reason: str
+    reason: ReasonOrText
 
 
 class DispatchProbe(Event, frozen=True, tag="dispatch-probe"):
@@ -281,7 +279,7 @@ class DispatchProbe(Event, frozen=True, tag="dispatch-probe"):
     launch_ns: int | None
     operator_ns: int | None
     launches: int = 0
-    missing: dict[str, str] = {}
+    missing: Missing = {}
 
 
 class Notice(Event, frozen=True, tag="notice"):
@@ -317,7 +315,7 @@ class HostInfo(Event, frozen=True, tag="host"):
     virtualization: str | None = None
     container: str | None = None
     kernel: str = ""
-    missing: dict[str, str] = {}
+    missing: Missing = {}
 
 
 class CpuSample(Event, frozen=True, tag="cpu"):
@@ -335,14 +333,14 @@ class CpuSample(Event, frozen=True, tag="cpu"):
     decode_core: int | None = None
     load_1m: float | None = None
     core_mhz: float | None = None
-    missing: dict[str, str] = {}
+    missing: Missing = {}
 
 
 class CgroupSample(Event, frozen=True, tag="cgroup"):
     """Quota and pressure. Counters are differences since the previous sample.
 
     `quota_cores` is the smallest CPU quota on the path to the root; None with the reason
-    ``no quota`` where none is set. `pressure_us` is the PSI "some" total.
+    ``no-quota`` where none is set. `pressure_us` is the PSI "some" total.
     """
 
     quota_cores: float | None = None
@@ -351,7 +349,7 @@ class CgroupSample(Event, frozen=True, tag="cgroup"):
     cgroup_pressure_us: int | None = None
     system_pressure_us: int | None = None
     interval_ns: int = 0
-    missing: dict[str, str] = {}
+    missing: Missing = {}
 
 
 class GpuInfo(Event, frozen=True, tag="gpu"):
@@ -368,7 +366,7 @@ class GpuInfo(Event, frozen=True, tag="gpu"):
     pcie_generation: int | None = None
     pcie_width: int | None = None
     ecc: bool | None = None
-    missing: dict[str, str] = {}
+    missing: Missing = {}
 
     @property
     def spec_bytes_per_s(self) -> float | None:
@@ -399,7 +397,7 @@ class GpuSample(Event, frozen=True, tag="gpu-sample"):
     gpm_dram_pct: float | None = None
     call_ns: int = 0
     util_samples_pct: float | None = None
-    missing: dict[str, str] = {}
+    missing: Missing = {}
 
 
 # --- the monitor itself -------------------------------------------------------

@@ -15,6 +15,7 @@ from idlegap.core.measure.device_time import Split, split_token
 from idlegap.core.measure.statistics import median, quantile
 from idlegap.core.protocol.events import EngineReady, GpuSample, ProfileWindow, TokenBatch, Verified
 from idlegap.core.protocol.modes import MODE_NAMES, ModeName
+from idlegap.core.protocol.reasons import ReasonOrText
 from idlegap.core.session.visits import VisitLog
 
 
@@ -45,7 +46,7 @@ class Setup:
     excluded: Counter[str] = field(default_factory=Counter)
     prefills_ns: dict[ModeName, list[int]] = field(default_factory=dict)
     profiles: dict[ModeName, ProfileWindow] = field(default_factory=dict)
-    rejected: dict[ModeName, str] = field(default_factory=dict)
+    rejected: dict[ModeName, ReasonOrText] = field(default_factory=dict)
     verified: dict[ModeName, Verified] = field(default_factory=dict)
     samples: dict[ModeName, list[GpuSample]] = field(default_factory=dict)
     visits: VisitLog = field(default_factory=lambda: VisitLog(kept=None))
@@ -99,7 +100,7 @@ class ModeFacts:
     run_delay_ns: int | None
     prefill_ns: int | None
     split: Split | None
-    split_reason: str
+    split_reason: ReasonOrText
     kernels: int | None
 
 

@@ -9,6 +9,7 @@ from idlegap.core.report.gather import Facts, elapsed_s
 from idlegap.core.report.host_speed import speed_remarks
 from idlegap.core.report.setup import ModeFacts
 from idlegap.core.slow_tokens.explain import SlowToken, total_shares
+from idlegap.core.text.reasons import logit_diff_words, words
 from idlegap.core.text.units import bandwidth, cpu_name, gigabytes, ms, percent, times
 
 Rows = list[tuple[str, ...]]
@@ -84,7 +85,7 @@ def verified(facts: Facts) -> Rows:
             found.mode,
             f"{found.agree:,} of {found.steps:,}",
             f"{found.noise_agree:,} of {found.steps:,}",
-            found.logit_diff_text,
+            logit_diff_words(found),
             f"{found.noise_diff:.4f}",
             "differs by more than ten times that" if found.flagged else "within eager's own noise",
         )
@@ -169,12 +170,12 @@ def _mean(samples: Sequence[GpuSample], name: str, factor: float, unit: str) -> 
     if values:
         return f"{fmean(values) * factor:,.0f} {unit}"
     reason = next((sample.missing[name] for sample in samples if name in sample.missing), None)
-    return f"{NOT_AVAILABLE}: {reason}" if reason else NOT_AVAILABLE
+    return f"{NOT_AVAILABLE}: {words(reason)}" if reason else NOT_AVAILABLE
 
 
 def _gpu_rows(gpu: GpuInfo) -> Iterator[tuple[str, str]]:
     if gpu.name is None:
-        yield "GPU", f"{NOT_AVAILABLE}: {gpu.missing.get('name', 'not read')}"
+        yield "GPU", f"{NOT_AVAILABLE}: {words(gpu.missing.get('name', 'not read'))}"
         return
     parts = [gpu.name]
     if gpu.memory_bytes is not None:

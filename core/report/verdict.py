@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from idlegap.core.protocol.modes import BASELINE, REPLAYED
 from idlegap.core.report.gather import Facts
 from idlegap.core.report.setup import ModeFacts
+from idlegap.core.text.reasons import words
 from idlegap.core.text.units import bandwidth, ms, percent, rate, times
 
 NOTABLE = 1.05
@@ -55,7 +56,7 @@ def _controlled(facts: Facts) -> Iterator[str]:
 def _where_it_goes(mode: ModeFacts) -> str:
     token = f"In {mode.name} a token takes {ms(mode.wall_ns)} ms"
     if mode.split is None:
-        return f"{token}; what the GPU did meanwhile was not measured ({mode.split_reason})."
+        return f"{token}; what the GPU did meanwhile was not measured ({words(mode.split_reason)})."
     split = mode.split
     late_ns = split.host_gap_ns + split.launch_latency_ns
     return (

@@ -3,10 +3,11 @@
 from dataclasses import replace
 
 from idlegap.core.measure.cpu_time import CpuWork, cpu_work
-from idlegap.core.measure.device_time import split_token
+from idlegap.core.measure.device_time import Split, split_token
 from idlegap.core.measure.roofline import Ceiling, ceiling
 from idlegap.core.measure.statistics import median
 from idlegap.core.protocol.modes import BASELINE, MODES, REPLAYED, ModeSpec
+from idlegap.core.protocol.reasons import Reason, ReasonOrText, because
 from idlegap.core.session.host_changes import told_by_cpu_time
 from idlegap.core.session.mode_history import ModeHistory
 from idlegap.core.session.snapshot import STRIP_BUCKET_NS, ModeView, Rate, Snapshot, Strip
@@ -115,12 +116,12 @@ def _with_recent(memory: Memory, history: ModeHistory, snapshot: Snapshot) -> Sn
     """Add what the current mode's tokens of the last two seconds tell."""
     recent = recently_begun(reversed(history.latest), snapshot.t_ns)
     snapshot = replace(snapshot, recent=mean_token(recent))
-    work: CpuWork | str = "each cache length is new"
+    work: CpuWork | Reason = because("new-lengths")
     if not told_by_cpu_time(memory.engine):
-        work = "the CPU computes"
+        work = because("cpu-computes")
     elif not history.at_new_length:
         work = cpu_work(recent, history.least_cpu)
-    if isinstance(work, str):
+    if isinstance(work, Reason):
         return replace(snapshot, cpu_work_reason=work)
     return replace(snapshot, cpu_work=work)
 
@@ -169,7 +170,8 @@ def _mode_view(memory: Memory, spec: ModeSpec, ceilings: Ceiling | None) -> Mode
     if figures is None:
         return view
     baseline = memory.modes[BASELINE].figures()
-    split, reason = None, "no profile window yet"
+    split: Split | None = None
+    reason: ReasonOrText = because("no-window-yet")
     if history.profile is not None:
         split = split_token(figures.wall_ns, history.profile, ceilings.bound_ns if ceilings else None)
         reason = ""

@@ -26,6 +26,7 @@ from idlegap.core.protocol.events import (
     Verified,
 )
 from idlegap.core.protocol.modes import MODE_NAMES, ModeName
+from idlegap.core.protocol.reasons import ReasonOrText
 from idlegap.core.session.host_changes import HostChanges, told_by_cpu_time
 from idlegap.core.session.latest import Latest
 from idlegap.core.session.mode_history import ModeHistory
@@ -34,6 +35,7 @@ from idlegap.core.session.strip import StripHistory
 from idlegap.core.session.visits import VisitLog
 from idlegap.core.slow_tokens.attribution import Attribution
 from idlegap.core.slow_tokens.contention import SlowLog
+from idlegap.core.text.reasons import words
 
 KEPT_TEXT = 2000
 
@@ -46,7 +48,7 @@ class Memory:
     engine: EngineReady | None = None
     failed: EngineFailed | None = None
     mode: ModeName | None = None
-    refused: dict[ModeName, str] = field(default_factory=dict)
+    refused: dict[ModeName, ReasonOrText] = field(default_factory=dict)
     modes: dict[ModeName, ModeHistory] = field(default_factory=lambda: {n: ModeHistory() for n in MODE_NAMES})
     visits: VisitLog = field(default_factory=VisitLog)
     host_changes: HostChanges = field(default_factory=HostChanges)
@@ -98,19 +100,19 @@ class Memory:
                 self.slow.entered()
             case ModeRefused():
                 self.refused[event.mode] = event.reason
-                self.say(event.t_ns, f"{event.mode}: {event.reason}")
+                self.say(event.t_ns, f"{event.mode}: {words(event.reason)}")
             case RoundStarted():
                 self.modes[event.mode].prefills_ns.append(event.prefill_ns)
             case ProfileWindow():
                 self.modes[event.mode].note_profile(event)
                 self._judge_host(event.t_ns)
                 if not event.accepted:
-                    self.say(event.t_ns, f"profile window rejected: {event.reason}")
+                    self.say(event.t_ns, f"profile window rejected: {words(event.reason)}")
             case Verified():
                 self.modes[event.mode].verified = event
                 self.say(event.t_ns, _verdict(event))
             case NotVerified():
-                self.say(event.t_ns, f"{event.mode} not verified: {event.reason}")
+                self.say(event.t_ns, f"{event.mode} not verified: {words(event.reason)}")
             case Bandwidth():
                 self.bandwidth = event
             case TextPiece():

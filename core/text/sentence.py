@@ -13,6 +13,7 @@ from idlegap.core.protocol.events import CgroupSample, Stage, Verified
 from idlegap.core.protocol.modes import BASELINE, EAGER, ONE_GRAPH
 from idlegap.core.session.snapshot import ModeView, Snapshot, StageView
 from idlegap.core.slow_tokens.contention import RECENT_NS, Contention
+from idlegap.core.text.reasons import logit_diff_words
 
 LONGEST = 160
 """Two lines of an 80-column terminal."""
@@ -157,7 +158,7 @@ def _wrong_tokens(verified: Verified) -> str:
     wrong = verified.steps - verified.agree
     return (
         f"{verified.mode} decodes wrongly, so its speed means nothing: {wrong} of {verified.steps} tokens "
-        f"differ, logits by {verified.logit_diff_text} (eager's own noise {verified.noise_diff:.3g})."
+        f"differ, logits by {logit_diff_words(verified)} (eager's own noise {verified.noise_diff:.3g})."
     )
 
 

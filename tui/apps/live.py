@@ -16,6 +16,7 @@ from idlegap.core.protocol.commands import (
 )
 from idlegap.core.protocol.modes import BASELINE, MODES, REPLAYED, ModeName
 from idlegap.core.session.snapshot import Snapshot
+from idlegap.core.text.reasons import words
 from idlegap.tui.apps.app import HERE, IdlegapApp
 from idlegap.tui.apps.feed import LiveFeed
 from idlegap.tui.commands.exit_codes import ExitCode
@@ -87,7 +88,7 @@ class LiveApp(IdlegapApp):
         if view is None:
             self._say(f"{mode_words(name)}: the engine is not ready yet")
         elif view.reason is not None:
-            self._say(f"{mode_words(name)} cannot run here: {view.reason}")
+            self._say(f"{mode_words(name)} cannot run here: {words(view.reason)}")
         elif name != self._snapshot.mode or self._notices.asked is not None:
             self._live.send(SetMode(name))
             self._notices.ask(name, self._clock())

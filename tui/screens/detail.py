@@ -2,6 +2,7 @@
 
 from idlegap.core.protocol.settings import Wait
 from idlegap.core.session.snapshot import ModeView, Snapshot
+from idlegap.core.text.reasons import logit_diff_words
 from idlegap.tui.widgets import units
 from idlegap.tui.widgets.gpu_panel import busy_words, gpu_absence
 from idlegap.tui.widgets.line import Line
@@ -183,6 +184,6 @@ def _verification(view: ModeView, width: int) -> list[Line]:
     verdict = "DIFFERS from eager" if verified.flagged else "same tokens"
     text = (
         f"{verdict}: {verified.agree}/{verified.steps} agree (eager with itself {verified.noise_agree}), "
-        f"largest logit difference {verified.logit_diff_text} (eager's own {verified.noise_diff:.4f})"
+        f"largest logit difference {logit_diff_words(verified)} (eager's own {verified.noise_diff:.4f})"
     )
     return wrapped(text, width, 3, " " * 5, DIM)

@@ -1,6 +1,7 @@
 """The GPU: the number that everyone looks at, beside the true one."""
 
 from idlegap.core.protocol.events import GpuSample
+from idlegap.core.protocol.reasons import ReasonOrText
 from idlegap.core.sensors.reasons import event_reason_names
 from idlegap.core.session.snapshot import Snapshot
 from idlegap.tui.terminal.glyphs import GlyphLevel
@@ -28,7 +29,7 @@ class GpuPanel(Panel):
         return _short(snap, width)
 
 
-def gpu_absence(snap: Snapshot) -> str:
+def gpu_absence(snap: Snapshot) -> ReasonOrText:
     """Why there are no GPU readings."""
     if snap.gpu_info is not None and snap.gpu_info.name is None:
         return absence(snap.gpu_info.missing, "name", "no NVIDIA GPU found")

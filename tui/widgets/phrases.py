@@ -1,9 +1,8 @@
 """Names and phrases that several panels share, taken from a snapshot."""
 
-from collections.abc import Mapping
-
 from idlegap.core.protocol.events import EngineReady
 from idlegap.core.protocol.modes import ModeName, mode_spec
+from idlegap.core.protocol.reasons import Missing, ReasonOrText, because
 from idlegap.core.protocol.settings import SYNTHETIC_PREFIX
 from idlegap.core.session.snapshot import ModeView, Snapshot
 from idlegap.tui.widgets.units import NS_PER_S
@@ -57,11 +56,11 @@ def true_busy(snap: Snapshot) -> float | None:
     return min(1.0, view.split.busy_ns / rate.p50_ns)
 
 
-def true_busy_reason(snap: Snapshot) -> str:
+def true_busy_reason(snap: Snapshot) -> ReasonOrText:
     """Why `true_busy` is not known."""
     view = current(snap)
     if snap.engine is not None and snap.engine.device == "cpu":
-        return "needs CUDA"
+        return because("needs-cuda")
     if view is None:
         return "no tokens yet"
     if snap.halted and view.visited:
@@ -75,7 +74,7 @@ def stale_words(t_ns: int, now_ns: int) -> str:
     return f"stale {age_ns / NS_PER_S:.0f} s" if age_ns > STALE_AFTER_NS else ""
 
 
-def absence(missing: Mapping[str, str], field: str, otherwise: str) -> str:
+def absence(missing: Missing, field: str, otherwise: str) -> ReasonOrText:
     """The reason for `field`, else any reason that stands for the whole event, else `otherwise`."""
     return missing.get(field) or next(iter(missing.values()), otherwise)
 

@@ -1,12 +1,13 @@
 """Sensor readings as short phrases, each with its value or the reason why there is none."""
 
 from idlegap.core.protocol.events import CgroupSample, CpuSample, Event
+from idlegap.core.protocol.reasons import because, code_of
 from idlegap.core.session.snapshot import Snapshot
+from idlegap.core.text.reasons import words
 from idlegap.tui.widgets import units
 from idlegap.tui.widgets.phrases import NOTHING_DECODES, stale_words
 
 NO_SAMPLE = "no reading yet"
-NO_QUOTA = "no quota"
 
 
 def run_delay(snap: Snapshot, width: int | None = None) -> str:
@@ -59,8 +60,8 @@ def quota(cgroup: CgroupSample | None) -> str:
     if cgroup is None:
         return units.na(NO_SAMPLE)
     if cgroup.quota_cores is None:
-        reason = cgroup.missing.get("quota_cores", NO_QUOTA)
-        return reason if reason == NO_QUOTA else f"quota {units.na(reason)}"
+        reason = cgroup.missing.get("quota_cores", because("no-quota"))
+        return words(reason) if code_of(reason) == "no-quota" else f"quota {units.na(reason)}"
     text = f"quota {cgroup.quota_cores:g}"
     if cgroup.throttled_ns is None:
         return f"{text}, throttling {units.na(cgroup.missing.get('throttled_ns'))}"

@@ -4,8 +4,11 @@ Every formatter takes the raw value (integer ns, bytes, mW …) and returns text
 value that a real machine shows fits the stated width. What is not known goes through `na`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TypeVar
+
+from idlegap.core.protocol.reasons import Missing, ReasonOrText
+from idlegap.core.text.reasons import words
 
 _Value = TypeVar("_Value")
 
@@ -132,9 +135,9 @@ def shorten(text: str, width: int) -> str:
     return text if len(text) <= width else text[: max(0, width - 1)] + "…"[: max(0, width)]
 
 
-def na(reason: str | None, width: int | None = None) -> str:
+def na(reason: ReasonOrText | None, width: int | None = None) -> str:
     """``n/a`` and why, cut to `width` where one is given."""
-    text = f"{NA}{_NA_SEPARATOR}{reason}" if reason else NA
+    text = f"{NA}{_NA_SEPARATOR}{words(reason)}" if reason else NA
     return text if width is None else shorten(text, width)
 
 
@@ -147,7 +150,7 @@ def without_reason(text: str) -> str:
 def reading(
     value: _Value | None,
     show: Callable[[_Value], str],
-    missing: Mapping[str, str],
+    missing: Missing,
     field: str,
     width: int | None = None,
 ) -> str:

@@ -4,6 +4,7 @@ import pytest
 
 from idlegap.core.bench.conditions import NEXT_SAMPLE_NS, Witness
 from idlegap.core.protocol.events import CgroupSample, CpuSample, GpuInfo, GpuSample, HostInfo, SensorEvent
+from idlegap.core.protocol.reasons import because
 
 MS = 1_000_000
 
@@ -59,20 +60,20 @@ def test_a_run_shorter_than_the_sampling_gets_the_next_sample_if_it_comes_soon()
     late = witness(cpu(100, 100.0), cpu(121 + NEXT_SAMPLE_NS // MS, 100.0))
     found = late.conditions(110 * MS, 120 * MS)
     assert found.others_cores is None
-    assert found.missing["others_cores"] == "no sample within this run"
+    assert found.missing["others_cores"] == because("no-sample-in-run")
 
 
 def test_what_no_sample_could_read_has_the_sensors_own_reason() -> None:
     seen = witness(
         cpu(300, None, None, others_pct="gVisor keeps no CPU times", steal_pct="gVisor keeps no CPU times"),
-        CgroupSample(300 * MS, interval_ns=250 * MS, missing={"system_pressure_us": "no PSI here"}),
-        GpuSample(300 * MS, missing={"sm_mhz": "MIG"}),
+        CgroupSample(300 * MS, interval_ns=250 * MS, missing={"system_pressure_us": because("no-psi")}),
+        GpuSample(300 * MS, missing={"sm_mhz": because("mig")}),
     )
     found = seen.conditions(200 * MS, 400 * MS)
     assert found.others_cores is None
     assert found.missing["others_cores"] == found.missing["steal_pct"] == "gVisor keeps no CPU times"
-    assert found.missing["pressure"] == "no PSI here"
-    assert found.missing["sm_mhz"] == "MIG"
+    assert found.missing["pressure"] == because("no-psi")
+    assert found.missing["sm_mhz"] == because("mig")
 
 
 def test_the_groups_own_pressure_comes_before_the_machines() -> None:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from idlegap.core.measure.cpu_time import RECENT_LEAST_TOKENS, CpuWork, LeastCpu, cpu_work
 from idlegap.core.measure.typical_token import LEAST_TOKENS
 from idlegap.core.protocol.events import AnyEvent, EngineStage, ModeEntered, Token, TokenBatch
+from idlegap.core.protocol.reasons import because
 from idlegap.core.session.build import picture
 from idlegap.core.session.session import remember
 from idlegap.core.session.snapshot import Snapshot
@@ -68,21 +69,21 @@ def test_one_lucky_token_makes_no_best() -> None:
 def test_where_the_thread_spins_for_the_device_cpu_time_tells_nothing() -> None:
     spun = tuple(Token(at * 5 * MS, at * 5 * MS + MS, (at + 1) * 5 * MS, 5 * MS, 0, 0, 0) for at in range(40))
     assert least(spun).ns is None
-    assert cpu_work(spun, least(tokens(*[23.0] * 40))) == "the thread also waits for the GPU"
+    assert cpu_work(spun, least(tokens(*[23.0] * 40))) == because("waits-for-gpu")
 
 
 def test_without_a_clock_of_the_thread_it_says_so() -> None:
     blind = tuple(Token(at * MS, (at + 1) * MS, (at + 1) * MS) for at in range(40))
     assert least(blind).ns is None
-    assert cpu_work(blind, least(blind)) == "no CPU clock of a thread"
+    assert cpu_work(blind, least(blind)) == because("no-thread-clock")
 
 
 @pytest.mark.parametrize("count", [0, RECENT_LEAST_TOKENS - 1])
 def test_of_too_few_tokens_nothing_is_claimed(count: int) -> None:
     best = least(tokens(*[23.0] * 40))
-    assert cpu_work(tokens(*[46.0] * count), best) == f"only {count} tokens in the last 2 s"
+    assert cpu_work(tokens(*[46.0] * count), best) == because("few-recent-tokens", tokens=count)
     few = tokens(*[23.0] * (LEAST_TOKENS - 1))
-    assert cpu_work(few, least(few)) == f"needs {LEAST_TOKENS} tokens"
+    assert cpu_work(few, least(few)) == because("few-tokens", tokens=LEAST_TOKENS)
 
 
 @given(st.lists(st.floats(1, 100), min_size=LEAST_TOKENS, max_size=4 * LEAST_TOKENS))
@@ -114,4 +115,4 @@ def test_the_best_outlives_a_visit_of_its_mode() -> None:
 
 def test_where_the_cpu_computes_nothing_is_claimed() -> None:
     shown = told("cpu", *[23.0] * 40, *[46.0] * 40)
-    assert (shown.cpu_work, shown.cpu_work_reason) == (None, "the CPU computes")
+    assert (shown.cpu_work, shown.cpu_work_reason) == (None, because("cpu-computes"))

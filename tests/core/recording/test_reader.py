@@ -119,7 +119,7 @@ def claim(**changes: object) -> bytes:
         (claim(schema=0), "line 1: format 0 does not exist"),
         (claim(schema=-3), "line 1: format -3 does not exist"),
         (claim(schema="1"), "line 1: not an idlegap recording"),
-        (claim(schema=2, idlegap="9.0", news=[]), "line 1: written by idlegap 9.0 in format 2; this"),
+        (claim(schema=3, idlegap="9.0", news=[]), "line 1: written by idlegap 9.0 in format 3; this"),
         (claim(news=1), "line 1: damaged header: Object contains unknown field `news`"),
         (claim(started_ns=-1), "line 1: damaged header: started_ns -1"),
         (claim(spec_bytes_per_s=0), "line 1: damaged header: spec_bytes_per_s"),

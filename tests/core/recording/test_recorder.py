@@ -307,7 +307,7 @@ def test_kill_9_keeps_all_that_was_flushed(tmp_path: Path, name: str) -> None:
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT}/src"},
     ) as child:
         try:
             assert child.stdout is not None
@@ -349,7 +349,7 @@ def test_a_full_disk_ends_the_recording_and_nothing_else(tmp_path: Path) -> None
         capture_output=True,
         text=True,
         check=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT}/src"},
     )
 
     assert result.stdout == "False False None File too large\n"

@@ -5,6 +5,7 @@ It is older than the marks of new cache lengths, so the first round of eager cou
 from functools import cache
 from pathlib import Path
 
+from idlegap.core.protocol.reasons import because
 from idlegap.core.recording import RecordingReader
 from idlegap.core.report.gather import Facts, gather
 from idlegap.core.report.tables import remarks
@@ -62,7 +63,7 @@ def test_the_screen_tells_while_the_host_is_slow_within_a_visit() -> None:
     assert slow.sentence.startswith("The host is slow now: 43.1 ms of CPU time a token, 30.7 at best")
     assert fast.cpu_work is not None
     assert not fast.cpu_work.slow
-    assert (graph.cpu_work, graph.cpu_work_reason) == (None, "the thread also waits for the GPU")
+    assert (graph.cpu_work, graph.cpu_work_reason) == (None, because("waits-for-gpu"))
     assert last.sentence.startswith("The GPU computes 3.7 ms of each 23.2 ms token")
 
 
