@@ -182,7 +182,7 @@ _TABLE: dict[str, tuple[str, str]] = {
     ),
     "no-usable-gpu": ("torch finds no usable GPU", "check nvidia-smi and CUDA_VISIBLE_DEVICES"),
     "not-offered": ("not offered by this engine", UNKNOWN_REMEDY),
-    "no-engine-asked": ("no engine was asked", "idlegap doctor without --no-engine"),
+    "no-engine-asked": ("no engine was asked", UNKNOWN_REMEDY),
     "engine-ended": ("{message}", "{hint}"),
     "engine-silent": ("the engine did not answer in time", UNKNOWN_REMEDY),
     "not-measured": ("not measured", UNKNOWN_REMEDY),

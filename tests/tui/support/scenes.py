@@ -22,6 +22,7 @@ from idlegap.core.protocol.events import (
     Verified,
 )
 from idlegap.core.protocol.modes import BASELINE, EAGER, MODES, ModeName
+from idlegap.core.protocol.reasons import Reason, because
 from idlegap.core.session.snapshot import (
     STRIP_BUCKET_NS,
     HostChange,
@@ -97,7 +98,7 @@ FIGURES: dict[ModeName, tuple[float, float, Split, int]] = {
 def mode_views(
     visited: tuple[ModeName, ...],
     current: ModeName | None,
-    refused: dict[ModeName, str] | None = None,
+    refused: dict[ModeName, Reason] | None = None,
     *,
     splits: bool = True,
     slowness: float = 1.0,
@@ -120,7 +121,7 @@ def mode_views(
                 prefill_ns=round(31.4 * MS * slowness),
                 speedup=base_ms / wall_ms if BASELINE in visited else None,
                 split=parts if splits else None,
-                split_reason="" if splits else "not measured yet",
+                split_reason="" if splits else because("no-window-yet"),
                 profile=profile(spec.name, parts.busy_ns / MS, kernels) if splits else None,
             )
         views.append(replace(view, current=spec.name == current))
@@ -188,7 +189,7 @@ CGROUP = CgroupSample(
     throttled=None,
     throttled_ns=None,
     interval_ns=250 * MS,
-    missing={"quota_cores": "no quota"},
+    missing={"quota_cores": because("no-quota")},
 )
 GPU_INFO = GpuInfo(
     NOW_NS,
@@ -231,10 +232,8 @@ GPU_GRAPH = GpuSample(
 )
 MONITOR = MonitorSample(NOW_NS, cpu_pct=1.3, frame_ns=3_100_000, bytes_per_s=2_340.0, frames_per_s=4.0)
 BANDWIDTH = Bandwidth(NOW_NS, copy_bytes_per_s=4.29e12, read_bytes_per_s=4.1e12, buffer_bytes=4 << 30)
-NO_NVML = GpuInfo(
-    NOW_NS, name=None, uuid=None, missing={"name": "no NVIDIA driver (libnvidia-ml.so.1 not found)"}
-)
-NEEDS_CUDA = "needs CUDA"
+NO_NVML = GpuInfo(NOW_NS, name=None, uuid=None, missing={"nvml": because("no-driver")})
+NEEDS_CUDA = because("needs-cuda")
 
 
 def ceiling(mode: ModeName) -> Ceiling:
@@ -270,7 +269,7 @@ def _live(mode: ModeName) -> Snapshot:
         rate=rate(mode),
         recent=recent(mode, 21_000),
         cpu_work=cpu_work(mode),
-        cpu_work_reason="" if mode in EAGER else "the thread also waits for the GPU",
+        cpu_work_reason="" if mode in EAGER else because("waits-for-gpu"),
         host=HOST,
         cpu=CPU,
         cgroup=CGROUP,
@@ -342,26 +341,33 @@ def six_modes() -> Snapshot:
     )
 
 
+NO_COMPILER = "InductorError: RuntimeError: Failed to find C compiler. Please specify via CC"
+
+
 def unavailable_modes() -> Snapshot:
     """A GPU on which nothing can be compiled."""
-    refused: dict[ModeName, str] = dict.fromkeys(
-        ("fused", "compiled", "fused-graph"), "torch.compile needs a C compiler (no gcc or clang found)"
+    refused: dict[ModeName, Reason] = dict.fromkeys(
+        ("fused", "compiled", "fused-graph"), because("compilation-failed", detail=NO_COMPILER)
     )
     snap = eager_and_graph()
     return replace(
         snap,
         modes=mode_views(("eager-static", "graph"), "graph", refused),
-        notice="5 compiled cannot run here: torch.compile needs a C compiler (no gcc or clang found)",
+        notice=f"compiled: compilation failed: {NO_COMPILER}",
     )
 
 
 def no_gpu() -> Snapshot:
     """A laptop: the tiny model on the CPU, GPU panels say why they are empty."""
-    refused: dict[ModeName, str] = dict.fromkeys(("graph", "fused", "compiled", "fused-graph"), NEEDS_CUDA)
+    refused: dict[ModeName, Reason] = dict.fromkeys(("graph", "fused", "compiled", "fused-graph"), NEEDS_CUDA)
     views = mode_views(("eager", "eager-static"), "eager-static", refused, splits=False, slowness=0.09)
     views = tuple(replace(v, split_reason=NEEDS_CUDA) if v.visited else v for v in views)
     cpu = CpuSample(
-        NOW_NS, core_pct=(31.0, 97.0), others_pct=22.0, decode_core=1, missing={"steal_pct": "no hypervisor"}
+        NOW_NS,
+        core_pct=(31.0, 97.0),
+        others_pct=22.0,
+        decode_core=1,
+        missing={"steal_pct": because("first-reading")},
     )
     return replace(
         _live("eager-static"),
@@ -376,12 +382,12 @@ def no_gpu() -> Snapshot:
         modes=views,
         rate=rate("eager-static", 0.09),
         cpu_work=None,
-        cpu_work_reason="the CPU computes",
+        cpu_work_reason=because("cpu-computes"),
         strip=strip([("eager", 20), ("eager-static", 30)], slowness=0.09),
         host=replace_host(cores=2, usable_cores=1.5, cpu_model="AMD Ryzen 7 7840U", virtualization=None),
         cpu=cpu,
         cgroup=CgroupSample(NOW_NS, quota_cores=1.5, throttled=2, throttled_ns=31 * MS, interval_ns=250 * MS,
-                            missing={"system_pressure_us": "kernel without PSI"}),
+                            missing={"system_pressure_us": because("no-psi")}),
         gpu_info=NO_NVML,
         gpu=None,
         sentence="No GPU here: the CPU decodes a tiny model, 2.06 ms a token, and its two cores are shared.",
@@ -526,7 +532,7 @@ def first_round() -> Snapshot:
         rate=rate("eager", 3.6),
         recent=RecentTokens(25, 77_760_000, 0),
         cpu_work=None,
-        cpu_work_reason="each cache length is new",
+        cpu_work_reason=because("new-lengths"),
         strip=replace(picture, busy_ns=3_610_000, bound_ns=BOUND_NS),
         ceiling=ceiling("eager"),
         at_new_length=True,
