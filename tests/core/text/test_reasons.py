@@ -32,15 +32,18 @@ class Call(NamedTuple):
     has_cause: bool
 
 
+def sources() -> Iterator[tuple[Path, ast.Module]]:
+    for room in ("core", "tui"):
+        for path in (ROOT / room).rglob("*.py"):
+            yield path, ast.parse(path.read_text())
+
+
 @cache
 def calls() -> tuple[Call, ...]:
-    return tuple(
-        call for room in ("core", "tui") for path in (ROOT / room).rglob("*.py") for call in _in(path)
-    )
+    return tuple(call for path, tree in sources() for call in _in(path, tree))
 
 
-def _in(path: Path) -> Iterator[Call]:
-    tree = ast.parse(path.read_text())
+def _in(path: Path, tree: ast.Module) -> Iterator[Call]:
     found = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_because(node.func)]
     direct = {id(call.args[0]) for call in found}
     loose = {
@@ -86,6 +89,48 @@ def test_each_call_gives_the_fields_that_the_words_and_the_remedy_name() -> None
 
 def test_each_code_is_in_use() -> None:
     assert set(CODES) == {code for call in calls() for code in call.codes}
+
+
+def told(node: ast.expr) -> bool:
+    """Whether `node` is a reason or its words: ``words(...)``, ``missing[...]``, ``….refused``."""
+    match node:
+        case ast.Call(func=ast.Name(id="words")):
+            return True
+        case ast.Subscript(value=of) | ast.Call(func=ast.Attribute(value=of, attr="get")):
+            return "missing" in (getattr(of, "id", ""), getattr(of, "attr", ""))
+        case ast.Attribute(attr="refused" | "verify_reason" | "split_reason" | "cpu_work_reason"):
+            return True
+    return False
+
+
+def parses(node: ast.AST) -> bool:
+    match node:
+        case ast.Compare():
+            sides = [node.left, *node.comparators]
+            return any(map(told, sides)) and any(
+                isinstance(side, ast.Constant) and isinstance(side.value, str) for side in sides
+            )
+        case ast.Call(func=ast.Attribute(value=of, attr="startswith" | "endswith" | "find" | "partition")):
+            return told(of)
+    return False
+
+
+def test_no_words_are_parsed_for_meaning() -> None:
+    found = [(path.name, node.lineno) for path, tree in sources() for node in ast.walk(tree) if parses(node)]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "missing['a'] == 'no quota'",
+        "'CUDA' in event.missing.get('a')",
+        "words(reason).startswith('--pin ')",
+        "arm.refused == 'needs CUDA'",
+    ],
+)
+def test_words_that_are_parsed_would_be_found(line: str) -> None:
+    assert any(map(parses, ast.walk(ast.parse(line))))
 
 
 # --- words ----------------------------------------------------------------------------
