@@ -22,16 +22,17 @@ from idlegap.core.bench.plan import DEFAULT_RUNS, BenchPlan, arms_for, engine_se
 from idlegap.core.bench.runner import Bench, BenchOutcome, Progress
 from idlegap.core.bench.schema import Arm, BenchResult
 from idlegap.core.bench.stability import contention, stability
-from idlegap.core.bench.store import BENCH, ResultError, read, write
 from idlegap.core.bench.summary import ArmSummary, summarise
 from idlegap.core.protocol.events import ProfileWindow, SensorEvent
 from idlegap.core.protocol.modes import BASELINE, ModeName
 from idlegap.core.protocol.settings import Settings
+from idlegap.core.results.store import BENCH, ResultError, read, write
 from idlegap.core.sensors.sampler import Sampler
-from idlegap.core.sources.engine import EngineProcess
 from idlegap.core.sources.engine_log import EngineLog
+from idlegap.core.sources.engine_process import EngineProcess
 from idlegap.core.system.files import FileError
-from idlegap.core.text.units import bandwidth, cpu_name, gpu_name, ms, rate, tenths
+from idlegap.core.text.names import cpu_name, gpu_name
+from idlegap.core.text.units import bandwidth, interval, ms, rate, tenths
 from idlegap.tui.tables.layout import paragraph, table
 
 STEPS = 12
@@ -114,7 +115,7 @@ def _arms(static: ArmSummary | None, compiled: ArmSummary | None) -> list[str]:
 def _gain(arm: ArmSummary | None, static: ArmSummary | None, eager: ArmSummary | None) -> list[str]:
     """Both ratios: against the same static cache, and against the dynamic cache."""
     found = [
-        f"{speed.text} against {speed.against}"
+        f"{interval(speed.ratio)} against {speed.against}"
         for against in (static, eager)
         if arm is not None and against is not None and (speed := speed_up(arm, against)) is not None
     ]

@@ -44,8 +44,8 @@ from benchmarks.machine_faults import NvmlStorm, QuotaGroup, QuotaOnDisk
 from benchmarks.rig import Rig
 from idlegap.core.protocol.events import AnyEvent, CpuSample, HostInfo, TokenBatch
 from idlegap.core.protocol.settings import Settings
-from idlegap.core.report.slow_tokens import slow_tokens
 from idlegap.core.sensors.errors import ReadingError
+from idlegap.core.session.state import State
 
 NOTHING = "nothing"
 BURST_S = 0.5
@@ -171,7 +171,7 @@ def _run(rig: Rig, quota: Fault, options: argparse.Namespace) -> list[Scenario]:
 def _report(
     events: Sequence[AnyEvent], scenarios: Sequence[Scenario], options: argparse.Namespace
 ) -> dict[str, Any]:
-    slow = slow_tokens(events)
+    slow = State.of(events).slow_tokens
     tokens = [t for e in events if isinstance(e, TokenBatch) and e.excluded is None for t in e.tokens]
     loads = [e for e in events if isinstance(e, CpuSample)]
     rows = [tally(scenario, tokens, slow, loads) for scenario in scenarios]

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.screen_tour import Terminal
 from idlegap.core.protocol.events import ModeEntered, Neighbours
 from idlegap.core.recording import RecordingReader
-from idlegap.tui.commands.recording_file import recording_path
+from idlegap.tui.commands.recording_option import recording_path
 
 POSITION = re.compile(r"^ (\d+):(\d\d) ", re.MULTILINE)
 

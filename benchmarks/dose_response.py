@@ -40,7 +40,7 @@ from idlegap.core.protocol.modes import ModeName
 from idlegap.core.protocol.settings import Settings
 from idlegap.core.sensors.host import read_host
 from idlegap.core.sensors.mounts import read_mounts
-from idlegap.core.sources.engine import EngineProcess
+from idlegap.core.sources.engine_process import EngineProcess
 from idlegap.core.system.neighbours import NoisyNeighbours
 from idlegap.core.text.reasons import words
 

@@ -37,7 +37,7 @@ from idlegap.core.protocol.settings import Settings
 from idlegap.core.recording import Recorder
 from idlegap.core.sensors.sampler import Sampler
 from idlegap.core.session.session import Session
-from idlegap.core.sources.engine import EngineProcess
+from idlegap.core.sources.engine_process import EngineProcess
 from idlegap.core.system.neighbours import NoisyNeighbours
 from idlegap.core.text.reasons import words
 

@@ -32,7 +32,7 @@ from idlegap.core.protocol.events import (
 from idlegap.core.protocol.settings import Settings
 from idlegap.core.sensors.sampler import Sampler
 from idlegap.core.session.session import Session
-from idlegap.core.sources.engine import EngineProcess
+from idlegap.core.sources.engine_process import EngineProcess
 
 FIELDS = (
     "util_pct",

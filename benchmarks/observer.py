@@ -44,8 +44,9 @@ from idlegap.core.protocol.modes import ModeName
 from idlegap.core.protocol.settings import Settings
 from idlegap.core.sensors.sampler import Sampler
 from idlegap.core.session.session import Session
-from idlegap.core.session.snapshot import Snapshot
-from idlegap.core.sources.engine import EngineProcess, InProcessEngine
+from idlegap.core.session.snapshot import FromApp, Snapshot
+from idlegap.core.sources.engine_process import EngineProcess
+from idlegap.core.sources.in_process import InProcessEngine
 
 POLL_S = 0.05
 SETTLE_S = 0.5
@@ -81,7 +82,7 @@ class Ear:
 
 
 class Attached:
-    """The session as a feed that a screen may start and close without ending the engine."""
+    """The session as one that a screen may start and close without ending the engine."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -97,8 +98,8 @@ class Attached:
     def restart(self) -> None:
         pass
 
-    def snapshot(self, now_ns: int) -> Snapshot:
-        return self._session.snapshot(now_ns)
+    def snapshot(self, now_ns: int, app: FromApp) -> Snapshot:
+        return self._session.snapshot(now_ns, app)
 
 
 class Arm(NamedTuple):

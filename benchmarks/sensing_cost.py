@@ -1,11 +1,11 @@
 """What does sensing cost? The readings that are taken for every token, and decoding with and
 without them.
 
-    python -m benchmarks.sensing_cost [--json FILE] [--pairs 12] [--seconds 1.0] [--device auto]
+    python -m benchmarks.sensing_cost [--json FILE] [--pairs 12] [--tokens 64] [--device auto]
                                       [--modes eager-static,graph] [--model ID]
 
-Two engines are loaded, one with sensing and one without; while one decodes the other is paused.
-They alternate closely, because a rented host drifts, and the interval is over pairs.
+One model decodes round after round, with the readings and without. Rounds alternate, because a rented
+host drifts, and the interval is over pairs.
 """
 
 import argparse
@@ -18,21 +18,24 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import torch
 
-from benchmarks.dose_response import BenchError, Engine
+from idlegap.core.engine.available_modes import Lineup
+from idlegap.core.engine.device import choose_device
+from idlegap.core.engine.errors import ModeError, UnsupportedError
+from idlegap.core.engine.model import load_model
+from idlegap.core.engine.modes import Mode
+from idlegap.core.engine.timing import StepTimer
 from idlegap.core.measure.statistics import paired_ratio_interval, quantile
-from idlegap.core.protocol.commands import SetPaused
-from idlegap.core.protocol.events import Token
-from idlegap.core.protocol.modes import ModeName
 from idlegap.core.protocol.settings import Settings
 from idlegap.core.sensors.host import read_host
 from idlegap.core.sensors.mounts import read_mounts
-from idlegap.core.sensors.thread import ThreadCounters
+from idlegap.core.sensors.thread import ThreadCounters, ThreadReading
 
 LIMIT_US = 10.0
 READS = 2000
 REPEATS = 15
-STARTS_S = 240.0
+LEAD_IN = 3
 
 
 def per_token_us() -> dict[str, float]:
@@ -68,43 +71,41 @@ def _nothing() -> None:
     return
 
 
+class NoCounters(ThreadCounters):
+    """Reads nothing."""
+
+    def read(self) -> ThreadReading:
+        return _UNREAD
+
+
+_UNREAD = ThreadReading(0, None, 0, 0)
+
+
 def compare(options: argparse.Namespace) -> dict[str, Any]:
     """Time per token with sensing over that without, for each mode."""
-    engines = [
-        Engine(
-            Settings(
-                model=options.model,
-                device=options.device,
-                mode=options.modes[0],
-                profile_every_ns=None,
-                sensing=sensing,
-            ),
-        )
-        for sensing in (True, False)
-    ]
-    try:
-        for engine in engines:
-            engine.start(STARTS_S)
-            for mode in options.modes:
-                engine.enter(mode, STARTS_S)
-            engine.send(SetPaused(True))
-        return {mode: _ratio(engines, mode, options) for mode in options.modes}
-    finally:
-        for engine in engines:
-            engine.close()
+    torch.set_grad_enabled(False)
+    device = choose_device(options.device)
+    settings = Settings(model=options.model, new_tokens=options.tokens)
+    lineup = Lineup.build(load_model(options.model, device, lambda *_: None), device, settings)
+    found = {}
+    for name in options.modes:
+        if name not in lineup.modes:
+            raise ModeError(lineup.refused[name])
+        mode = lineup.modes[name]
+        mode.enter()
+        mode.prefill()
+        mode.prepare()
+        found[name] = _ratio(mode, options)
+    return found
 
 
-def _ratio(engines: Sequence[Engine], mode: ModeName, options: argparse.Namespace) -> dict[str, Any]:
+def _ratio(mode: Mode, options: argparse.Namespace) -> dict[str, Any]:
+    timers = [StepTimer(time.perf_counter_ns, kind()) for kind in (ThreadCounters, NoCounters)]
     runs: tuple[list[float], list[float]] = ([], [])
     for turn in range(options.pairs + 1):
         # Each begins a pair as often as the other, so that a steady drift cancels.
-        order = (0, 1) if turn % 2 else (1, 0)
-        for which in order:
-            engine = engines[which]
-            engine.send(SetPaused(False))
-            engine.enter(mode, STARTS_S)
-            spacing_ns = _spacing_ns(engine.batches(mode, options.seconds))
-            engine.send(SetPaused(True))
+        for which in (0, 1) if turn % 2 else (1, 0):
+            spacing_ns = _spacing_ns(mode, timers[which], options.tokens)
             if turn:  # the first pair warms up
                 runs[which].append(spacing_ns)
     sensed, bare = runs
@@ -120,14 +121,13 @@ def _ratio(engines: Sequence[Engine], mode: ModeName, options: argparse.Namespac
     }
 
 
-def _spacing_ns(batches: Sequence[Sequence[Token]]) -> float:
-    """Mean time from the start of one token to that of the next: it holds the sensing, which a
-    token's own wall time leaves out."""
-    spans = [(batch[-1].start_ns - batch[0].start_ns, len(batch) - 1) for batch in batches]
-    tokens = sum(count for _, count in spans)
-    if not tokens:
-        raise BenchError("every batch holds one token: decode something faster")
-    return sum(ns for ns, _ in spans) / tokens
+def _spacing_ns(mode: Mode, timer: StepTimer, tokens: int) -> float:
+    """Mean time from the start of one token to that of the next over a round: it holds the sensing,
+    which a token's own wall time leaves out."""
+    mode.enter()
+    mode.prefill()
+    starts_ns = [timer.step(mode).start_ns for _ in range(tokens)][LEAD_IN:]
+    return (starts_ns[-1] - starts_ns[0]) / (len(starts_ns) - 1)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -135,7 +135,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     read_us = per_token_us()
     try:
         modes = compare(options)
-    except BenchError as error:
+    except (ModeError, UnsupportedError) as error:
         print(f"sensing_cost: {error}", file=sys.stderr)
         return 1
     host = read_host(Path("/"), read_mounts(Path("/")), os.sched_getaffinity(0), None, time.perf_counter_ns())
@@ -162,7 +162,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--pairs", type=int, default=12)
-    parser.add_argument("--seconds", type=float, default=1.0)
+    parser.add_argument("--tokens", type=int, default=64, help="of each round")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--model")
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""Does the levers' model hold? An eager token slowed by a known amount per operator must move as
+"""Does the predictions' model hold? An eager token slowed by a known amount per operator must move as
 `core.check.predictions` predicts.
 
     python -m benchmarks.slowed_host [--device auto] [--waits 0,2,5,10] [--rounds 5] [--json FILE]
@@ -11,6 +11,7 @@ are predicted from it, with the time that was really spun away. Spins are interl
 import argparse
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -124,7 +125,7 @@ def main() -> None:
     print("spin us  spun ms  measured ms  predicted ms   error")
     for wait_ns in waits_ns:
         wall_ns, _, spun_ns, _ = (median(column) for column in zip(*rounds[wait_ns], strict=True))
-        predicted_ns = model.with_host(extra_ns_per_launch=(spun_ns - still[2]) / kernels).token_ns
+        predicted_ns = replace(model, host_ns=model.host_ns + spun_ns - still[2]).token_ns
         error = predicted_ns / wall_ns - 1
         rows.append(
             {"wait_ns": wait_ns, "spun_ns": spun_ns, "wall_ns": wall_ns, "predicted_ns": predicted_ns}

@@ -210,7 +210,7 @@ class LoopEngine(ModelEngine):
             outbox=self.outbox,
             commands=self.commands,
             clock=self.clock,
-            counters=ThreadCounters() if self.settings.sensing else None,
+            counters=ThreadCounters(),
         ).run()
 
 

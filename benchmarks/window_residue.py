@@ -69,6 +69,7 @@ def measure(arm: str, tokens: int, more_windows: int) -> dict[str, Any]:
     from idlegap.core.engine.profile import Profiler
     from idlegap.core.engine.timing import StepTimer
     from idlegap.core.protocol.settings import Settings
+    from idlegap.core.sensors.thread import ThreadCounters
     from idlegap.core.text.reasons import words
 
     torch.set_grad_enabled(False)
@@ -79,7 +80,7 @@ def measure(arm: str, tokens: int, more_windows: int) -> dict[str, Any]:
     graph.enter()
     graph.prefill()
     graph.prepare()
-    timer = StepTimer(time.perf_counter_ns, None)
+    timer = StepTimer(time.perf_counter_ns, ThreadCounters())
     result: dict[str, Any] = {}
 
     def note(name: str, value: Any) -> None:

@@ -1,6 +1,6 @@
 """The command line.
 
-Nothing heavy is imported before it is clear what was asked, and no verb but the one that was asked for.
+Only the verb that was asked for is imported, and nothing heavy before its options are known to be good.
 """
 
 import argparse
@@ -9,12 +9,11 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import NoReturn
 
+from idlegap.core.text.sanitize import printable
 from idlegap.tui.commands.base import PROGRAM, UsageError
-from idlegap.tui.commands.exit_codes import ExitCode
-from idlegap.tui.commands.interrupts import INTERRUPTED, leave_at_once
-from idlegap.tui.commands.output import emit_text, say
-from idlegap.tui.commands.streams import fill_closed
-from idlegap.tui.terminal.sanitize import clean
+from idlegap.tui.commands.output import emit_text, fill_closed, say
+from idlegap.tui.commands.signals import INTERRUPTED, leave_at_once
+from idlegap.tui.exit_codes import ExitCode
 
 VERBS = ("live", "bench", "check", "compare", "replay", "report", "export", "serve", "doctor")
 """The modules of `tui.commands` by name, in the order in which help lists them."""
@@ -39,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         parsed = parse(arguments)
         code: int = parsed.run(parsed)
     except UsageError as error:
-        say(clean(str(error)))
+        say(printable(str(error)))
         return ExitCode.USAGE
     except KeyboardInterrupt:
         say(INTERRUPTED)

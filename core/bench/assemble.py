@@ -2,18 +2,19 @@
 
 from collections.abc import Sequence
 
-from idlegap.core.bench.conditions import Witness
+from idlegap.core.bench.conditions import conditions
 from idlegap.core.bench.driver import Round
 from idlegap.core.bench.schema import Columns, Run
 from idlegap.core.protocol.events import Token
 from idlegap.core.protocol.reasons import because
+from idlegap.core.slow_tokens.samples import Samples
 
 LEAD_IN = 3
 """Tokens at the head of each run that never count. The engine marks the first ones after a
 change of mode, but some of its marks may fall into a round that our request then cuts off."""
 
 
-def assemble_run(turn: int, taken: Round, witness: Witness, first_ns: int) -> Run:
+def assemble_run(turn: int, taken: Round, samples: Samples, first_ns: int) -> Run:
     """The run that `taken` was. `first_ns` is when the first run's prefill ended.
 
     A round that was cut short, or that lost tokens on the way, is kept but not complete.
@@ -27,7 +28,7 @@ def assemble_run(turn: int, taken: Round, witness: Witness, first_ns: int) -> Ru
         started_ns=started.t_ns - first_ns,
         prefill_ns=started.prefill_ns,
         tokens=_columns(taken, started.t_ns),
-        conditions=witness.conditions(started.t_ns - started.prefill_ns, end_ns),
+        conditions=conditions(samples, started.t_ns - started.prefill_ns, end_ns),
         complete=ended is not None and ended.tokens == len(tokens),
         peak_memory_bytes=ended.peak_memory_bytes if ended else None,
         missing=ended.missing if ended else {"peak_memory_bytes": because("run-cut-short")},

@@ -3,37 +3,27 @@
 The controlled comparison is `graph` against `eager-static`: the same kernels over the same
 cache, submitted once instead of one by one. The share of the token that this saves is the cost
 of dispatch. The profile gives a second, independent view: the share in which the device idled
-because the host was late.
+because the host was late. `core.measure.limits` judges by the profile, and by replay without one.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from idlegap.core.bench.schema import BenchResult
 from idlegap.core.bench.summary import ArmSummary
+from idlegap.core.measure.limits import Judgement, is_different, judge_by_replay
 from idlegap.core.measure.statistics import MIN_RUNS, Ratio, paired_ratio_interval
 from idlegap.core.protocol.modes import BASELINE, EAGER, REPLAYED, ModeName
+from idlegap.core.text.limit_words import LIMIT_WORDS
+from idlegap.core.text.phrases import sentence
 from idlegap.core.text.reasons import logit_diff_words
 from idlegap.core.text.units import interval, ms, percent
-
-LEAST_DIFFERENCE = 0.01
-"""Below 1 % two arms count as equal whatever the interval says: an arm's place in the turn
-alone (what ran before it, the clock it inherits) can move it by that much."""
-
-DISPATCH_BOUND = 0.50
-"""Dispatch takes at least half of the token: the device waits longer than it works."""
-
-DEVICE_BOUND = 0.20
-"""Dispatch takes less than a fifth: even a perfect host would gain less than a quarter."""
 
 DISAGREEMENT = 0.20
 """Replay and profile measure the same thing apart; a larger difference needs an explanation."""
 
 PREFILL_MOVED = 0.05
 """Prefill is the same code in all static modes; beyond this something else differed too."""
-
-Kind = Literal["dispatch-bound", "device-bound", "mixed", "not significant"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,27 +36,19 @@ class SpeedUp:
 
     @property
     def significant(self) -> bool:
-        """Whether the interval leaves 1 out and the difference is large enough to matter."""
-        return self.ratio.significant and abs(self.ratio.value - 1) >= LEAST_DIFFERENCE
-
-    @property
-    def text(self) -> str:
-        """The ratio with its interval, and whether it means anything."""
-        shown = interval(self.ratio)
-        if self.significant or self.ratio.low is None:
-            return shown
-        return f"{shown} no significant difference"
+        """Whether it is a difference at all."""
+        return is_different(self.ratio)
 
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """`kind` is None where the measurement cannot tell, and `headline` says why.
+    """`judgement` is of eager-static; where nothing tells, it holds the reason, and so does `headline`.
 
     `controlled` are the speed-ups against eager-static, `gained` those against the fastest
     eager mode; `caveats` is what may not be concluded.
     """
 
-    kind: Kind | None
+    judgement: Judgement
     headline: str
     controlled: tuple[SpeedUp, ...]
     gained: tuple[SpeedUp, ...]
@@ -80,15 +62,29 @@ def conclude(result: BenchResult, arms: Sequence[ArmSummary]) -> Conclusion:
     baseline = _first(measured, BASELINE)
     eager = [arm for arm in measured if arm.mode in EAGER and arm.median_ns is not None]
     fastest = min(eager, key=lambda arm: arm.median_ns or 0, default=None)
-    kind, headline = _headline(result, baseline, _first(measured, REPLAYED))
+    judgement = eager_limit(result, arms)
     return Conclusion(
-        kind=kind,
-        headline=headline,
+        judgement=judgement,
+        headline=_headline(result, judgement, baseline, _first(measured, REPLAYED)),
         controlled=_speed_ups(measured, baseline),
         gained=_speed_ups(measured, fastest),
         prefill=_prefill(baseline, _first(measured, REPLAYED)),
         caveats=tuple(_caveats(result, measured, baseline)),
     )
+
+
+def eager_limit(result: BenchResult, arms: Sequence[ArmSummary]) -> Judgement:
+    """What limits eager-static: by its profile, else by what replaying the same kernels saves."""
+    measured = [arm for arm in arms if arm.run_medians_ns]
+    baseline, graph = _first(measured, BASELINE), _first(measured, REPLAYED)
+    if result.engine.device == "cpu":
+        return Judgement("unknown", "nothing", 0, reason="no GPU took part")
+    if baseline is None or baseline.median_ns is None:
+        return Judgement("unknown", "nothing", 0, reason=f"{BASELINE} was not measured")
+    found = speed_up(graph, baseline) if graph is not None else None
+    if baseline.split is None and found is not None and found.significant:
+        return judge_by_replay(baseline.median_ns, baseline.median_ns / found.ratio.value)
+    return baseline.judgement
 
 
 def speed_up(arm: ArmSummary, against: ArmSummary) -> SpeedUp | None:
@@ -113,59 +109,50 @@ def _first(arms: Sequence[ArmSummary], mode: ModeName) -> ArmSummary | None:
 
 
 def _headline(
-    result: BenchResult, baseline: ArmSummary | None, graph: ArmSummary | None
-) -> tuple[Kind | None, str]:
+    result: BenchResult, judgement: Judgement, baseline: ArmSummary | None, graph: ArmSummary | None
+) -> str:
     if result.engine.device == "cpu":
-        return None, "No GPU took part: these figures are the CPU's own and say nothing about dispatch."
+        return "No GPU took part: these figures are the CPU's own and say nothing about dispatch."
     if baseline is None or baseline.median_ns is None:
-        return None, "Cannot tell: eager-static, the baseline of the comparison, was not measured."
-    late = baseline.late_ns / baseline.median_ns if baseline.late_ns is not None else None
+        return "Cannot tell: eager-static, the baseline of the comparison, was not measured."
     replay = speed_up(graph, baseline) if graph is not None else None
     if graph is None or replay is None:
-        return _from_profile(baseline, late)
-    works = ""
-    if baseline.split is not None:
-        of = f"{ms(baseline.split.busy_ns)} of the median token's {ms(baseline.median_ns)} ms"
-        works = f"the GPU works {of}; "
+        return _by_profile_alone(judgement)
+    limits, token = LIMIT_WORDS[judgement.limit], f"the median token's {ms(judgement.wall_ns)} ms"
+    works = f"the GPU works {ms(judgement.busy_ns)} of {token}; " if judgement.busy_ns is not None else ""
     what = f"{works}the same kernels replayed from a graph make it {ms(graph.median_ns or 0)} ms"
+    by_profile = f" By the profile, {limits}." if judgement.limit != "unknown" else ""
     if replay.ratio.difference == "too few runs":
-        return "not significant", (
+        return (
             f"Not significant: {what}, but {replay.ratio.runs} counted runs are too few for an interval "
-            f"(at least {MIN_RUNS})."
+            f"(at least {MIN_RUNS}).{by_profile}"
         )
-    if not replay.significant:
-        if late is not None and late < DEVICE_BOUND:
-            return (
-                "device-bound",
-                f"Device-bound: {what}, no significant difference ({interval(replay.ratio)}).",
-            )
-        return "not significant", f"Not significant: {what}, {interval(replay.ratio)}: 1 is not ruled out."
-    saved = 1 - 1 / replay.ratio.value
-    kind = _kind(saved)
-    doubt = ""
-    if late is not None and abs(late - max(saved, 0)) > DISAGREEMENT:
-        doubt = (
-            f" Replay saves {percent(saved)} of the token, but the profile saw the GPU wait for the host "
-            f"in {percent(late)}: the two disagree."
-        )
-    return kind, f"{kind.capitalize()}: {what}, {interval(replay.ratio)}.{doubt}"
+    if replay.significant:
+        return f"{sentence(f'{limits}: {what}, {interval(replay.ratio)}')}{_doubt(judgement, replay)}"
+    if judgement.limit in ("gpu", "bandwidth"):
+        return sentence(f"{limits}: {what}, no significant difference ({interval(replay.ratio)})")
+    return f"Not significant: {what}, {interval(replay.ratio)}: 1 is not ruled out.{by_profile}"
 
 
-def _from_profile(baseline: ArmSummary, late: float | None) -> tuple[Kind | None, str]:
-    if late is None or baseline.split is None:
-        return None, "Cannot tell: neither a graph run nor an accepted profile window."
-    kind = _kind(late)
-    return kind, (
-        f"{kind.capitalize()} by the profile alone, without a graph run to confirm it: the GPU works "
-        f"{ms(baseline.split.busy_ns)} of the median token's {ms(baseline.median_ns or 0)} ms and waits "
-        f"{ms(baseline.late_ns or 0)} ms for the host."
+def _doubt(judgement: Judgement, replay: SpeedUp) -> str:
+    """That replay and profile disagree, where they do."""
+    late, saved = judgement.late_share, max(1 - 1 / replay.ratio.value, 0)
+    if late is None or abs(late - saved) <= DISAGREEMENT:
+        return ""
+    return (
+        f" Replay saves {percent(saved)} of the token, but the profile saw the GPU wait for the host "
+        f"in {percent(late)}: the two disagree."
     )
 
 
-def _kind(share: float) -> Kind:
-    if share >= DISPATCH_BOUND:
-        return "dispatch-bound"
-    return "mixed" if share >= DEVICE_BOUND else "device-bound"
+def _by_profile_alone(judgement: Judgement) -> str:
+    if judgement.limit == "unknown":
+        return "Cannot tell: neither a graph run nor an accepted profile window."
+    return sentence(
+        f"{LIMIT_WORDS[judgement.limit]}, by the profile alone, without a graph run to confirm it: the GPU "
+        f"works {ms(judgement.busy_ns or 0)} of the median token's {ms(judgement.wall_ns)} ms and waits "
+        f"{ms(judgement.late_ns or 0)} ms for the host"
+    )
 
 
 def _prefill(baseline: ArmSummary | None, graph: ArmSummary | None) -> str:

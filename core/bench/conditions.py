@@ -1,15 +1,15 @@
-"""What the sensors saw, kept over a benchmark and summed up for each run."""
+"""The conditions of a run: what the sensors saw meanwhile."""
 
 from collections.abc import Callable, Sequence
 from itertools import islice
-from statistics import fmean
+from statistics import fmean, median
 from typing import TypeVar
 
 from idlegap.core.bench.schema import Conditions
-from idlegap.core.measure.statistics import median
-from idlegap.core.protocol.events import CgroupSample, CpuSample, GpuInfo, GpuSample, HostInfo, SensorEvent
+from idlegap.core.protocol.events import CgroupSample, CpuSample, GpuSample
 from idlegap.core.protocol.reasons import ReasonOrText, because
 from idlegap.core.slow_tokens.context import HW_SLOWDOWN
+from idlegap.core.slow_tokens.samples import Samples
 
 NEXT_SAMPLE_NS = 500_000_000
 """Twice the sensors' period."""
@@ -18,71 +18,48 @@ Sample = CpuSample | CgroupSample | GpuSample
 S = TypeVar("S", CpuSample, CgroupSample, GpuSample)
 
 
-class Witness:
-    """The sensors' events, oldest first: four a second of each kind, so minutes stay small."""
+def idle_gpu(samples: Samples, before_ns: int) -> tuple[float | None, int | None]:
+    """What others did with the GPU before `before_ns`, when the engine was ready: usual
+    utilisation, and the first reading of memory in use (a later one may hold our context)."""
+    early = [sample for sample in samples.gpu if sample.t_ns < before_ns]
+    util = [sample.util_pct for sample in early if sample.util_pct is not None]
+    used = (sample.memory_used_bytes for sample in early if sample.memory_used_bytes is not None)
+    return _if(util, median), next(used, None)
 
-    def __init__(self) -> None:
-        self.host: HostInfo | None = None
-        self.gpu_info: GpuInfo | None = None
-        self.cpu: list[CpuSample] = []
-        self.cgroup: list[CgroupSample] = []
-        self.gpu: list[GpuSample] = []
 
-    def take(self, event: SensorEvent) -> None:
-        """Keep one event."""
-        match event:
-            case HostInfo():
-                self.host = event
-            case GpuInfo():
-                self.gpu_info = event
-            case CpuSample():
-                self.cpu.append(event)
-            case CgroupSample():
-                self.cgroup.append(event)
-            case GpuSample():
-                self.gpu.append(event)
+def conditions(samples: Samples, start_ns: int, end_ns: int) -> Conditions:
+    """What was seen between two moments.
 
-    def idle_gpu(self, before_ns: int) -> tuple[float | None, int | None]:
-        """What others did with the GPU before `before_ns`, when the engine was ready: usual
-        utilisation, and the first reading of memory in use (a later one may hold our context)."""
-        early = [sample for sample in self.gpu if sample.t_ns < before_ns]
-        util = [sample.util_pct for sample in early if sample.util_pct is not None]
-        used = (sample.memory_used_bytes for sample in early if sample.memory_used_bytes is not None)
-        return _if(util, median), next(used, None)
+    A sample speaks for the time since the one before it, so those count that ended within
+    the span. A run shorter than the sampling period gets the first sample after it.
+    """
+    missing: dict[str, ReasonOrText] = {}
 
-    def conditions(self, start_ns: int, end_ns: int) -> Conditions:
-        """What was seen between two moments.
+    def known(name: str, taken: Sequence[Sample], field: str) -> list[float]:
+        values = [value for s in taken if (value := getattr(s, field)) is not None]
+        if not values:
+            reasons = (s.missing[field] for s in taken if field in s.missing)
+            missing[name] = next(reasons, because("no-sample-in-run"))
+        return values
 
-        A sample speaks for the time since the one before it, so those count that ended within
-        the span. A run shorter than the sampling period gets the first sample after it.
-        """
-        missing: dict[str, ReasonOrText] = {}
-
-        def known(name: str, samples: Sequence[Sample], field: str) -> list[float]:
-            values = [value for s in samples if (value := getattr(s, field)) is not None]
-            if not values:
-                reasons = (s.missing[field] for s in samples if field in s.missing)
-                missing[name] = next(reasons, because("no-sample-in-run"))
-            return values
-
-        cpu = _within(self.cpu, start_ns, end_ns)
-        cgroup = _within(self.cgroup, start_ns, end_ns)
-        gpu = _within(self.gpu, start_ns, end_ns)
-        clocks = known("sm_mhz", gpu, "sm_mhz")
-        reasons = known("event_reasons", gpu, "event_reasons")
-        return Conditions(
-            others_cores=_if(known("others_cores", cpu, "others_pct"), lambda v: fmean(v) / 100),
-            steal_pct=_if(known("steal_pct", cpu, "steal_pct"), fmean),
-            throttled_ns=_if(known("throttled_ns", cgroup, "throttled_ns"), lambda v: round(sum(v))),
-            pressure=_pressure(cgroup, missing),
-            sm_mhz=_if(clocks, lambda v: (round(min(v)), round(median(v)), round(max(v)))),
-            memory_mhz=_if(known("memory_mhz", gpu, "memory_mhz"), lambda v: round(median(v))),
-            event_reasons=_if(reasons, lambda v: _reasons([int(mask) for mask in v])),
-            util_pct=_if(known("util_pct", gpu, "util_pct"), median),
-            power_mw=_if(known("power_mw", gpu, "power_mw"), lambda v: round(median(v))),
-            temperature_c=_if(known("temperature_c", gpu, "temperature_c"), lambda v: round(max(v))),
-            missing=missing,
-        )
+    cpu = _within(samples.cpu, start_ns, end_ns)
+    cgroup = _within(samples.cgroup, start_ns, end_ns)
+    gpu = _within(samples.gpu, start_ns, end_ns)
+    clocks = known("sm_mhz", gpu, "sm_mhz")
+    reasons = known("event_reasons", gpu, "event_reasons")
+    return Conditions(
+        others_cores=_if(known("others_cores", cpu, "others_pct"), lambda v: fmean(v) / 100),
+        steal_pct=_if(known("steal_pct", cpu, "steal_pct"), fmean),
+        throttled_ns=_if(known("throttled_ns", cgroup, "throttled_ns"), lambda v: round(sum(v))),
+        pressure=_pressure(cgroup, missing),
+        sm_mhz=_if(clocks, lambda v: (round(min(v)), round(median(v)), round(max(v)))),
+        memory_mhz=_if(known("memory_mhz", gpu, "memory_mhz"), lambda v: round(median(v))),
+        event_reasons=_if(reasons, lambda v: _reasons([int(mask) for mask in v])),
+        util_pct=_if(known("util_pct", gpu, "util_pct"), median),
+        power_mw=_if(known("power_mw", gpu, "power_mw"), lambda v: round(median(v))),
+        temperature_c=_if(known("temperature_c", gpu, "temperature_c"), lambda v: round(max(v))),
+        missing=missing,
+    )
 
 
 def _pressure(samples: Sequence[CgroupSample], missing: dict[str, ReasonOrText]) -> float | None:

@@ -10,15 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from idlegap.core.bench.conditions import Witness
 from idlegap.core.protocol.commands import ProbeDispatch, RestartRound, SetMode, TakeProfile, VerifyModes
 from idlegap.core.protocol.events import (
     AnyEvent,
-    Bandwidth,
     CgroupSample,
     CpuSample,
     DispatchProbe,
-    Dropped,
     EngineFailed,
     EngineReady,
     EngineStage,
@@ -36,9 +33,9 @@ from idlegap.core.protocol.events import (
     Verified,
 )
 from idlegap.core.protocol.modes import ModeName
-from idlegap.core.session.session import Listener, Sensors, Session
+from idlegap.core.session.session import Listener, Sensors, Session, Source
 from idlegap.core.session.snapshot import Snapshot
-from idlegap.core.sources.source import Source
+from idlegap.core.session.state import State
 from idlegap.core.text.reasons import words
 
 POLL_S = 0.02
@@ -88,7 +85,7 @@ class Driver:
         on_stage: called with every stage that the engine announces.
         clock, pause: monotonic nanoseconds, and how to wait some seconds.
 
-    `token_ns` is about what a token takes in each mode, as last seen, for estimates only.
+    `state` is what all events have said.
     """
 
     def __init__(
@@ -111,19 +108,25 @@ class Driver:
             sensor_events=sensor_events,
             listeners=(self._inbox.append, *listeners),
             spec_bytes_per_s=spec_bytes_per_s,
+            keep_all=True,
             clock=clock,
         )
         self._stopped = stopped
         self._on_stage = on_stage
         self.clock = clock
         self._pause = pause
-        self.witness = Witness()
-        self.bandwidth: Bandwidth | None = None
-        self.dropped = 0
-        self.token_ns: dict[ModeName, int] = {}
         self.round: Round | None = None
         self._show: Callable[[Snapshot], None] | None = None
         self._show_next_ns = 0
+
+    @property
+    def state(self) -> State:
+        """The state of the session."""
+        return self._session.state
+
+    def token_ns(self, mode: ModeName) -> int | None:
+        """About what a token takes in `mode`, as last seen: for estimates only."""
+        return self.state.setup.modes[mode].token_ns
 
     def watch(self, show: Callable[[Snapshot], None]) -> None:
         """From now on, give `show` what a screen would show: while waiting for the engine, once
@@ -224,7 +227,7 @@ class Driver:
                 return event
 
     def _take(self) -> AnyEvent:
-        """The next engine event; sensor events go to the witness meanwhile."""
+        """The next engine event."""
         heard_ns = self.clock()
         while True:
             if self._stopped():
@@ -250,20 +253,12 @@ class Driver:
         self._show(self._session.snapshot(now_ns))
 
     def _note(self, event: AnyEvent) -> bool:
-        """Remember what matters of `event`; False for events that nobody waits for."""
+        """Act on an event; False for the sensors', for which nobody waits."""
         match event:
             case EngineFailed():
                 raise EngineEndedError(event)
             case HostInfo() | CpuSample() | CgroupSample() | GpuInfo() | GpuSample():
-                self.witness.take(event)
                 return False
-            case Bandwidth():
-                self.bandwidth = event
-            case Dropped():
-                self.dropped = event.events
-            case TokenBatch(tokens=tokens) if tokens:
-                # The quickest: the first ones after a change of mode can take many times as long.
-                self.token_ns[event.mode] = min(token.wall_ns for token in tokens)
             case EngineStage():
                 self._on_stage(event)
             case _:

@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from idlegap.core.bench.assemble import assemble_run
+from idlegap.core.bench.conditions import idle_gpu
 from idlegap.core.bench.driver import Driver, EngineEndedError, InterruptedBenchError, Round
 from idlegap.core.bench.environment import finished, now_utc, placed, read_environment
 from idlegap.core.bench.plan import ArmSpec, BenchPlan, Enough
@@ -23,6 +24,9 @@ from idlegap.core.bench.schema import Arm, BenchResult, Environment
 from idlegap.core.protocol.events import DispatchProbe, EngineFailed, EngineReady, ModeRefused, NotVerified
 from idlegap.core.protocol.modes import BASELINE, EAGER, ModeName
 from idlegap.core.protocol.reasons import because
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+"""A git clone of idlegap, unless this is an installed package."""
 
 MOMENT_S = 2
 """What is over sooner needs no estimate."""
@@ -76,18 +80,16 @@ class Bench:
         *,
         report: Callable[[Progress], None] = lambda progress: None,
         root: Path = Path("/"),
-        clone: Path | None = None,
         spec_bandwidth: float | None = None,
         pin_core: int | None = None,
         nice: int | None = None,
     ) -> None:
-        """`root` and `clone` are as `core.bench.environment.read_environment` takes them; the
-        engine was asked for `pin_core` and `nice` by its settings."""
+        """`root` is where ``proc`` and ``sys`` are found; the engine was asked for `pin_core` and
+        `nice` by its settings."""
         self._driver = driver
         self._plan = plan
         self._report = report
         self._root = root
-        self._clone = clone or Path(__file__).resolve().parents[2]
         self._spec_bandwidth = spec_bandwidth
         self._pin_core, self._nice = pin_core, nice
         self._created = now_utc()
@@ -105,7 +107,7 @@ class Bench:
         """Measure. An interruption or a failure of the engine ends it early, and what was
         measured until then is in the outcome all the same. The driver is left open."""
         self._started_ns = self._driver.clock()
-        self._environment = read_environment(self._root, self._clone)
+        self._environment = read_environment(self._root, CHECKOUT)
         failed, interrupted, reason = None, False, ""
         try:
             self._say("starting the engine")
@@ -161,12 +163,12 @@ class Bench:
     def _duration(self, mode: ModeName) -> str:
         """About how long it takes to compare the tokens of `mode`; "" for a moment, and where no
         token was seen yet. Two rounds of the baseline come first, once; then one of `mode`."""
-        baseline_ns = self._driver.token_ns.get(BASELINE)
+        baseline_ns = self._driver.token_ns(BASELINE)
         if baseline_ns is None or self._ready is None:
             return ""
         token_ns = 0 if self._compared else 2 * baseline_ns
         if mode != BASELINE:
-            token_ns += self._driver.token_ns.get(mode, baseline_ns if mode in EAGER else 0)
+            token_ns += self._driver.token_ns(mode) or (baseline_ns if mode in EAGER else 0)
         seconds = round(self._ready.new_tokens * token_ns / 1e9)
         return f", about {seconds} s" if seconds >= MOMENT_S else ""
 
@@ -242,32 +244,32 @@ class Bench:
     def _result(self, reason: str) -> BenchResult | None:
         if self._ready is None:
             return None
-        witness = self._driver.witness
+        state = self._driver.state
+        facts = state.facts
         if self._current is not None and self._driver.round is not None:
             self._current.taken.append(_Taken(self._turn, self._driver.round))
-        idle_pct, idle_bytes = witness.idle_gpu(self._ready.t_ns)
+        idle_pct, idle_bytes = idle_gpu(state.samples, self._ready.t_ns)
         return BenchResult(
             created=self._created,
             complete=not reason,
             reason=reason,
             engine=self._ready,
-            host=witness.host,
-            gpu=witness.gpu_info,
-            bandwidth=self._driver.bandwidth,
+            host=facts.host,
+            gpu=facts.gpu_info,
+            bandwidth=facts.bandwidth,
             environment=self._environment,
             arms=tuple(self._arm(state) for state in self._states),
             probe=self._probe,
             spec_bandwidth=self._spec_bandwidth,
-            dropped=self._driver.dropped,
+            dropped=facts.dropped,
             idle_gpu_pct=idle_pct,
             idle_gpu_bytes=idle_bytes,
         )
 
     def _arm(self, state: _ArmState) -> Arm:
+        samples = self._driver.state.samples
         starts = [taken.round.started.t_ns for state in self._states for taken in state.taken]
-        runs = tuple(
-            assemble_run(taken.turn, taken.round, self._driver.witness, min(starts)) for taken in state.taken
-        )
+        runs = tuple(assemble_run(taken.turn, taken.round, samples, min(starts)) for taken in state.taken)
         return msgspec.structs.replace(state.arm, runs=runs)
 
 

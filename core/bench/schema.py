@@ -1,12 +1,16 @@
 """A benchmark's result: every raw sample, and all that is needed to judge and repeat it.
 
 Figures derived from these samples (medians, gaps, speed-ups) are not stored: they are computed
-by `core.analysis` whenever a result is shown, so a better method can be applied to old files.
+by `core.bench.summary` whenever a result is shown, so a better method can be applied to old files.
 Times are integer nanoseconds. A value that could not be had is None, and its reason stands in
 the nearest ``missing`` under the field's name.
 """
 
+from collections.abc import Sequence
+from typing import Annotated, TypeVar
+
 import msgspec
+from msgspec import Meta
 
 from idlegap.core.protocol.events import (
     Bandwidth,
@@ -18,9 +22,14 @@ from idlegap.core.protocol.events import (
     Verified,
 )
 from idlegap.core.protocol.modes import ModeName
+from idlegap.core.protocol.quantities import Amount, BytesPerSecond, Celsius, Count, Ns, Positive
 from idlegap.core.protocol.reasons import Missing, ReasonOrText
 
-Counts = tuple[int, ...]
+Counts = tuple[Count, ...]
+Times = tuple[Positive, ...]
+Clocks = tuple[Count, Count, Count]
+Rate = Annotated[float, Meta(gt=0, lt=2.0**63)]
+T = TypeVar("T")
 
 
 class Columns(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -36,7 +45,7 @@ class Columns(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     """
 
     start_ns: Counts
-    wall_ns: Counts
+    wall_ns: Times
     dispatch_ns: Counts
     cpu_ns: Counts | None = None
     run_delay_ns: Counts | None = None
@@ -51,12 +60,10 @@ class Columns(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
             column = getattr(self, name)
             if column is not None and len(column) != tokens:
                 raise ValueError(f"{name} has {len(column)} entries, wall_ns {tokens}")
-        if any(wall <= 0 for wall in self.wall_ns):
-            raise ValueError("wall_ns holds a time that is not positive")
-        if any(not 0 <= index < tokens for index in self.excluded):
+        if any(index >= tokens for index in self.excluded):
             raise ValueError("excluded points outside the tokens")
 
-    def counted(self, column: Counts) -> list[int]:
+    def counted(self, column: Sequence[T]) -> list[T]:
         """The entries of `column` whose tokens count."""
         out = frozenset(self.excluded)
         return [value for index, value in enumerate(column) if index not in out]
@@ -76,16 +83,16 @@ class Conditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
             hardware slowdown only if it was set half of the time.
     """
 
-    others_cores: float | None = None
-    steal_pct: float | None = None
-    throttled_ns: int | None = None
-    pressure: float | None = None
-    sm_mhz: tuple[int, int, int] | None = None
-    memory_mhz: int | None = None
-    event_reasons: int | None = None
-    util_pct: float | None = None
-    power_mw: int | None = None
-    temperature_c: int | None = None
+    others_cores: Amount | None = None
+    steal_pct: Amount | None = None
+    throttled_ns: Ns | None = None
+    pressure: Amount | None = None
+    sm_mhz: Clocks | None = None
+    memory_mhz: Count | None = None
+    event_reasons: Count | None = None
+    util_pct: Amount | None = None
+    power_mw: Count | None = None
+    temperature_c: Celsius | None = None
     missing: Missing = {}
 
 
@@ -97,20 +104,26 @@ class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     `complete` is False for a run that an interruption cut short.
     """
 
-    turn: int
+    turn: Count
     warm_up: bool
-    started_ns: int
-    prefill_ns: int
+    started_ns: Ns
+    prefill_ns: Ns
     tokens: Columns
     conditions: Conditions
     complete: bool = True
-    peak_memory_bytes: int | None = None
+    peak_memory_bytes: Count | None = None
     missing: Missing = {}
 
     @property
     def counts(self) -> bool:
         """Whether its samples enter the figures."""
         return self.complete and not self.warm_up
+
+    @property
+    def span_ns(self) -> int:
+        """From the start of the prefill to the end of the last token."""
+        tokens = self.tokens
+        return self.prefill_ns + (tokens.start_ns[-1] + tokens.wall_ns[-1] if tokens.wall_ns else 0)
 
 
 class Arm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -122,7 +135,7 @@ class Arm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
 
     label: str
     mode: ModeName
-    setup_ns: int = 0
+    setup_ns: Ns = 0
     refused: ReasonOrText | None = None
     windows: tuple[ProfileWindow, ...] = ()
     verified: Verified | None = None
@@ -150,10 +163,10 @@ class Environment(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
     idlegap: str | None = None
     revision: str | None = None
     governor: str | None = None
-    cpu_max_mhz: float | None = None
-    load_before: float | None = None
-    load_after: float | None = None
-    pin_core: int | None = None
+    cpu_max_mhz: Amount | None = None
+    load_before: Amount | None = None
+    load_after: Amount | None = None
+    pin_core: Count | None = None
     nice: int | None = None
     missing: Missing = {}
 
@@ -180,10 +193,10 @@ class BenchResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
     environment: Environment
     arms: tuple[Arm, ...]
     probe: DispatchProbe | None = None
-    spec_bandwidth: float | None = None
-    dropped: int = 0
-    idle_gpu_pct: float | None = None
-    idle_gpu_bytes: int | None = None
+    spec_bandwidth: BytesPerSecond | None = None
+    dropped: Count = 0
+    idle_gpu_pct: Amount | None = None
+    idle_gpu_bytes: Count | None = None
 
     def arm(self, label: str) -> Arm | None:
         """The arm called `label`."""
@@ -193,11 +206,11 @@ class BenchResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
 class PublishedMode(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What a publication says about one mode; `runs_tok_per_s` where it gives single runs."""
 
-    tok_per_s: float
-    runs_tok_per_s: tuple[float, ...] = ()
-    busy_ns: int | None = None
-    kernels: int | None = None
-    prefill_ns: int | None = None
+    tok_per_s: Rate
+    runs_tok_per_s: tuple[Rate, ...] = ()
+    busy_ns: Ns | None = None
+    kernels: Count | None = None
+    prefill_ns: Ns | None = None
 
 
 class PublishedFigures(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -209,18 +222,18 @@ class PublishedFigures(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     source: str
     gpu: str
     cpu_model: str
-    spec_bytes_per_s: float
+    spec_bytes_per_s: BytesPerSecond
     model: str
     shape: str
     dtype: str
-    batch: int
-    prompt_tokens: int
-    new_tokens: int
-    weight_bytes: int
+    batch: Positive
+    prompt_tokens: Count
+    new_tokens: Count
+    weight_bytes: Positive
     modes: dict[ModeName, PublishedMode]
     note: str = ""
-    copy_bytes_per_s: float | None = None
-    usable_cores: float | None = None
-    cache_len: int | None = None
+    copy_bytes_per_s: BytesPerSecond | None = None
+    usable_cores: Amount | None = None
+    cache_len: Count | None = None
     torch: str | None = None
     transformers: str | None = None

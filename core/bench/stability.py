@@ -10,8 +10,10 @@ from typing import Literal
 
 from idlegap.core.bench.schema import Arm, BenchResult, Run
 from idlegap.core.bench.summary import ArmSummary
-from idlegap.core.measure.trends import LEAST_SHARE, trend, two_levels
-from idlegap.core.slow_tokens.context import SLOWING_REASONS, STEAL_PCT
+from idlegap.core.bench.two_speeds import two_speeds
+from idlegap.core.measure.limits import SLOWER_CLOCK, is_contended, is_stolen
+from idlegap.core.measure.trends import trend
+from idlegap.core.slow_tokens.context import SLOWING_REASONS
 from idlegap.core.text.reasons import words
 from idlegap.core.text.units import ms, percent
 
@@ -21,16 +23,10 @@ DRIFT_CHANGE = 0.05
 DRIFT_P = 0.05
 """Five runs in strictly rising or falling order have p = 0.017; four cannot get below 0.08."""
 
-WAITING_SHARE = 0.02
-"""The decode thread of an undisturbed machine waits for a CPU in less than 1 % of the time."""
-
-CLOCK_CHANGE = 0.05
-"""Boost steps of a healthy card are 15 MHz, less than 1 %."""
-
 SPREAD = 0.10
 """Standard deviation of the runs over their mean, from which five runs say little."""
 
-Topic = Literal["contention", "drift", "two levels", "clocks", "spread", "lost tokens", "profile"]
+Topic = Literal["contention", "drift", "two speeds", "clocks", "spread", "lost tokens", "profile"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +43,7 @@ def stability(result: BenchResult, arms: Sequence[ArmSummary]) -> tuple[Finding,
     found: list[Finding] = [*contended(result), *_lost(result)]
     for arm, summary in zip(result.arms, arms, strict=True):
         found.extend(_drift(summary))
-        found.extend(_levels(arm))
+        found.extend(_two_speeds(arm))
         found.extend(_spread(summary))
         found.extend(_rejected(arm))
     found.extend(_clocks(result))
@@ -62,7 +58,7 @@ def contention(findings: Iterable[Finding]) -> str:
 def contended(result: BenchResult) -> Iterable[Finding]:
     """Every sign that somebody else used the machine, most serious first."""
     runs = [(f"{arm.label} run {run.turn}", run) for arm in result.arms for run in arm.counted]
-    waited = [(_waiting(run), name, run) for name, run in runs if _waiting(run) > WAITING_SHARE]
+    waited = [(_waited_share(run), name, run) for name, run in runs if is_contended(_waited_share(run), 1)]
     if waited:
         share, name, run = max(waited, key=lambda entry: entry[0])
         others = run.conditions.others_cores
@@ -74,7 +70,9 @@ def contended(result: BenchResult) -> Iterable[Finding]:
             "repeat when the host is quiet, or rent one with CPUs of its own; compare modes by their "
             "ratios, not by their times",
         )
-    held = [(run.conditions.throttled_ns, name) for name, run in runs if run.conditions.throttled_ns]
+    # The kernel adds throttled time up over the group's run queues: an upper bound.
+    stopped = [(run.conditions.throttled_ns or 0, name, run) for name, run in runs]
+    held = [(stopped_ns, name) for stopped_ns, name, run in stopped if is_contended(stopped_ns, run.span_ns)]
     if held:
         throttled_ns, name = max(held)
         yield Finding(
@@ -83,7 +81,7 @@ def contended(result: BenchResult) -> Iterable[Finding]:
             f"{ms(throttled_ns)} ms in {name}",
             "raise the container's CPU limit",
         )
-    steal = [pct for _, run in runs if (pct := run.conditions.steal_pct) is not None and pct > STEAL_PCT]
+    steal = [run.conditions.steal_pct or 0.0 for _, run in runs if is_stolen(run.conditions.steal_pct or 0.0)]
     if steal:
         yield Finding(
             "contention",
@@ -93,7 +91,7 @@ def contended(result: BenchResult) -> Iterable[Finding]:
         )
 
 
-def _waiting(run: Run) -> float:
+def _waited_share(run: Run) -> float:
     """Share of the counted tokens' time that the decode thread waited for a CPU."""
     if run.tokens.run_delay_ns is None:
         return 0.0
@@ -126,24 +124,15 @@ def _drift(arm: ArmSummary) -> Iterable[Finding]:
         )
 
 
-def _levels(arm: Arm) -> Iterable[Finding]:
-    runs = [run.tokens.counted(run.tokens.wall_ns) for run in arm.counted]
-    found = two_levels([wall for walls in runs for wall in walls])
-    if found is None:
-        return
-    mixed = sum(
-        LEAST_SHARE <= sum(w > found.boundary for w in walls) / len(walls) <= 1 - LEAST_SHARE
-        for walls in runs
-        if walls
-    )
-    where = f"both within {mixed} of {len(runs)} runs" if mixed else "whole runs at one or the other"
-    yield Finding(
-        "two levels",
-        f"{arm.label} has two speeds: {percent(found.low_share)} of the tokens near {ms(found.low)} ms, the "
-        f"rest near {ms(found.high)} ms ({where})",
-        "one median hides this: look for a clock or a core that switches, pin the decode thread (--pin) or "
-        "lock the clocks",
-    )
+def _two_speeds(arm: Arm) -> Iterable[Finding]:
+    evidence = two_speeds(arm)
+    if evidence:
+        yield Finding(
+            "two speeds",
+            evidence,
+            "one median hides this: look for a clock or a core that switches, pin the decode thread (--pin) "
+            "or lock the clocks",
+        )
 
 
 def _spread(arm: ArmSummary) -> Iterable[Finding]:
@@ -171,7 +160,7 @@ def _clocks(result: BenchResult) -> Iterable[Finding]:
         clocks = [run.conditions.sm_mhz for run in arm.counted if run.conditions.sm_mhz is not None]
         if clocks:
             lowest, highest = min(c[0] for c in clocks), max(c[2] for c in clocks)
-            if lowest < (1 - CLOCK_CHANGE) * highest:
+            if lowest < SLOWER_CLOCK * highest:
                 yield Finding(
                     "clocks",
                     f"the SM clock moved between {lowest:,} and {highest:,} MHz while {arm.label} ran",

@@ -1,20 +1,25 @@
 """The figures of one arm of a benchmark, computed from its raw samples.
 
-Quantiles are over all counted tokens of all counted runs. Rates, prefill and memory are medians
-over runs, since a run is the unit that repeats. Device times come from the arm's profile window
+Rate, mean and quantiles are over all counted tokens of all counted runs; prefill and memory are
+medians over runs, the unit that repeats. Device times come from the arm's profile window
 and are put beside the wall time of unprofiled tokens (`core.measure.device_time.split_token`).
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from statistics import median
 
 from idlegap.core.bench.schema import Arm, BenchResult, Columns, Run
 from idlegap.core.measure.device_time import Split, split_token
+from idlegap.core.measure.limits import Judgement, judge
+from idlegap.core.measure.rate import mean_ns, tokens_per_s
 from idlegap.core.measure.roofline import mbu, specified_bandwidth, weight_stream_bound_ns
-from idlegap.core.measure.statistics import median, quantile
-from idlegap.core.protocol.events import ProfileWindow, Verified
+from idlegap.core.measure.statistics import quantile
+from idlegap.core.measure.typical_token import Typical, typical
+from idlegap.core.protocol.events import ProfileWindow, Token, Verified
 from idlegap.core.protocol.modes import ModeName
+from idlegap.core.protocol.reasons import ReasonOrText
 from idlegap.core.text.reasons import words
 
 
@@ -23,13 +28,10 @@ class ArmSummary:
     """One column of the table. What is None has its reason, in words, in `missing` under the same name.
 
     Attributes:
-        tok_per_s: batch x tokens over their wall time, median over runs.
-        mean_ns: the token time that this rate stands for, which is a mean: of the run in the middle.
+        tok_per_s, mean_ns: of all counted tokens (`core.measure.rate`).
         beyond_bound_ns: median token time minus the weight-stream bound.
         run_medians_ns: median token time of each counted run, by its turn.
         prefills_ns: prefill of each counted run, by its turn.
-        delay_share: share (0..1) of the counted tokens' time in which the decode thread was
-            ready to run but had no CPU.
     """
 
     label: str
@@ -51,7 +53,6 @@ class ArmSummary:
     prefill_ns: int | None = None
     peak_memory_bytes: int | None = None
     verified: Verified | None = None
-    delay_share: float | None = None
     run_medians_ns: dict[int, float] = field(default_factory=dict)
     prefills_ns: dict[int, float] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
@@ -90,9 +91,10 @@ class ArmSummary:
         return self.split.idle_ns if self.split else None
 
     @property
-    def late_ns(self) -> int | None:
-        """The part of it that exists only because the host was late."""
-        return self.split.host_gap_ns + self.split.launch_latency_ns if self.split else None
+    def judgement(self) -> Judgement:
+        """What limits the median token, by its split alone."""
+        reason = self.missing.get("split", "")
+        return judge(self.split, wall_ns=self.median_ns or 0, dispatch_ns=self.dispatch_ns, reason=reason)
 
     @property
     def dispatch_per_kernel_ns(self) -> float | None:
@@ -115,8 +117,7 @@ def _summary(result: BenchResult, arm: Arm) -> ArmSummary:
     missing: dict[str, str] = {}
     walls = _pooled(runs, lambda tokens: tokens.wall_ns)
     wall_ns = round(median(walls))
-    rates = [_rate(run, result.engine.batch) for run in runs]
-    tok_per_s = median(rates)
+    tok_per_s = tokens_per_s(result.engine.batch, walls)
     bound_ns = _bound(result, missing)
     window = arm.window
     if window is None:
@@ -129,7 +130,7 @@ def _summary(result: BenchResult, arm: Arm) -> ArmSummary:
     measured = result.bandwidth.copy_bytes_per_s if result.bandwidth else None
     weights, steps = result.engine.weight_bytes, tok_per_s / result.engine.batch
     if spec is None:
-        missing["mbu_spec"] = source
+        missing["mbu_spec"] = words(source)
     if measured is None:
         missing["mbu_measured"] = missing["bound_ns"]
     if arm.verified is None:
@@ -143,7 +144,7 @@ def _summary(result: BenchResult, arm: Arm) -> ArmSummary:
         runs=len(runs),
         tokens=len(walls),
         tok_per_s=tok_per_s,
-        mean_ns=round(result.engine.batch * 1e9 / tok_per_s),
+        mean_ns=mean_ns(walls),
         median_ns=wall_ns,
         p95_ns=round(quantile(walls, 0.95)),
         p99_ns=round(quantile(walls, 0.99)),
@@ -157,28 +158,29 @@ def _summary(result: BenchResult, arm: Arm) -> ArmSummary:
         prefill_ns=round(median([run.prefill_ns for run in runs])),
         peak_memory_bytes=round(median(peaks)) if peaks else None,
         verified=arm.verified,
-        delay_share=_delay_share(runs),
         run_medians_ns={run.turn: median(run.tokens.counted(run.tokens.wall_ns)) for run in runs},
         prefills_ns={run.turn: float(run.prefill_ns) for run in runs},
         missing=missing,
     )
 
 
+def usual_token(runs: Sequence[Run]) -> Typical | None:
+    """What a token of these runs usually cost, over all of their counted tokens; None for too few."""
+    return typical([token for run in runs for token in _tokens(run.tokens)])
+
+
+def _tokens(columns: Columns) -> list[Token]:
+    """The counted tokens, without their starts."""
+    cpu = columns.cpu_ns or (None,) * len(columns.wall_ns)
+    found = [
+        Token(0, dispatch_ns, wall_ns, cpu_ns)
+        for wall_ns, dispatch_ns, cpu_ns in zip(columns.wall_ns, columns.dispatch_ns, cpu, strict=True)
+    ]
+    return columns.counted(found)
+
+
 def _pooled(runs: Sequence[Run], column: Callable[[Columns], tuple[int, ...]]) -> list[int]:
     return list(chain.from_iterable(run.tokens.counted(column(run.tokens)) for run in runs))
-
-
-def _rate(run: Run, batch: int) -> float:
-    walls = run.tokens.counted(run.tokens.wall_ns)
-    return batch * len(walls) * 1e9 / sum(walls)
-
-
-def _delay_share(runs: Sequence[Run]) -> float | None:
-    told = [run for run in runs if run.tokens.run_delay_ns is not None]
-    if not told:
-        return None
-    waited = sum(sum(run.tokens.counted(run.tokens.run_delay_ns or ())) for run in told)
-    return waited / sum(sum(run.tokens.counted(run.tokens.wall_ns)) for run in told)
 
 
 def _bound(result: BenchResult, missing: dict[str, str]) -> int | None:
@@ -190,7 +192,7 @@ def _bound(result: BenchResult, missing: dict[str, str]) -> int | None:
     return weight_stream_bound_ns(result.engine.weight_bytes, bandwidth.copy_bytes_per_s)
 
 
-def _spec(result: BenchResult) -> tuple[float | None, str]:
+def _spec(result: BenchResult) -> tuple[float | None, ReasonOrText]:
     if result.engine.device == "cpu" and result.spec_bandwidth is None:
         return None, "decoding on the CPU"
     return specified_bandwidth(result.spec_bandwidth, result.gpu)

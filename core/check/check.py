@@ -11,7 +11,7 @@ from idlegap.core.bench.summary import summarise
 from idlegap.core.check.card import Card
 from idlegap.core.check.gpu_lines import gpu_lines, speed_lines
 from idlegap.core.check.host_lines import P99_TOKENS, WATCHED_S, host_lines, watched_line
-from idlegap.core.check.predictions import Levers, levers
+from idlegap.core.check.predictions import Predictions, predict
 from idlegap.core.protocol.modes import BASELINE, REPLAYED
 
 CHECK_SECONDS = 60.0
@@ -25,10 +25,10 @@ ON_CPU = Enough(runs=ceil(P99_TOKENS / (CHECK_NEW_TOKENS - LEAD_IN)), seconds=WA
 
 
 class CheckResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A card with its levers, and the benchmark that both were read from."""
+    """A card with its predictions (``levers`` in files), and the benchmark that both were read from."""
 
     card: Card
-    levers: Levers
+    predictions: Predictions = msgspec.field(name="levers")
     bench: BenchResult
 
 
@@ -51,4 +51,4 @@ def judge(result: BenchResult) -> CheckResult:
     gpu = result.engine.device != "cpu"
     watched = [] if gpu else [watched_line(result)]
     lines = [*gpu_lines(result), *speed_lines(result, arms), *watched, *host_lines(result)]
-    return CheckResult(Card.of(lines, gpu=gpu), levers(arms), result)
+    return CheckResult(Card.of(lines, gpu=gpu), predict(arms), result)

@@ -1,14 +1,16 @@
 """The card's lines about the GPU, and about how fast it decodes here."""
 
 from collections.abc import Iterator, Sequence
+from statistics import median
 
 from idlegap.core.bench.schema import BenchResult
 from idlegap.core.bench.summary import ArmSummary
 from idlegap.core.check.card import CardLine, at_least, at_most, counted_runs, seen, unknown, worst
+from idlegap.core.measure.limits import HOST_SHARE
 from idlegap.core.measure.roofline import specified_bandwidth
-from idlegap.core.measure.statistics import median
 from idlegap.core.protocol.modes import BASELINE, REPLAYED, ModeName
 from idlegap.core.slow_tokens.context import SLOWING_REASONS
+from idlegap.core.text.reasons import words
 from idlegap.core.text.units import US, bandwidth, gigabytes, ms, percent, rate, us
 
 COPY_SHARES = (0.85, 0.70)
@@ -18,7 +20,6 @@ BUSY_BEFORE_PCT, USED_BEFORE_BYTES = 5.0, 1e9
 KERNEL_US = (10.0, 20.0)
 LAUNCH_US = (5.0, 10.0)
 OPERATOR_US = (10.0, 20.0)
-IDLE_SHARE = 0.50
 
 POWER_CAP = 0x04
 
@@ -61,7 +62,7 @@ def _copy(result: BenchResult) -> CardLine:
     copied = result.bandwidth.copy_bytes_per_s
     spec, source = specified_bandwidth(result.spec_bandwidth, result.gpu)
     if spec is None:
-        return CardLine(name, f"{bandwidth(copied)} copied; specification n/a: {source}")
+        return CardLine(name, f"{bandwidth(copied)} copied; specification n/a: {words(source)}")
     return CardLine(
         name,
         f"{bandwidth(copied)} copied of {bandwidth(spec)} ({percent(copied / spec)})",
@@ -136,12 +137,14 @@ def _speed(name: str, arm: ArmSummary | None) -> CardLine:
 def _idle(eager: ArmSummary | None) -> CardLine:
     if eager is None or eager.idle_ns is None or not eager.median_ns:
         return unknown("GPU idle in eager", _no_profile(eager))
-    share = eager.idle_ns / eager.median_ns
+    judgement = eager.judgement
     return CardLine(
         "GPU idle in eager",
-        f"{percent(share)} of the median token, {ms(eager.idle_ns)} ms",
-        "good" if share <= IDLE_SHARE else "warn",
-        "good up to 50 %, never bad: graphs take most of it away, whatever the host",
+        f"{percent(eager.idle_ns / eager.median_ns)} of the median token, {ms(eager.idle_ns)} ms; "
+        f"{ms(judgement.late_ns or 0)} of it for the host",
+        "warn" if judgement.limit == "host" else "good",
+        f"good while it waits for the host in less than {percent(HOST_SHARE)}, never bad: graphs take most "
+        "of it away, whatever the host",
     )
 
 

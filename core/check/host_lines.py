@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from statistics import fmean
 
 from idlegap.core.bench.schema import BenchResult
+from idlegap.core.bench.summary import usual_token
 from idlegap.core.check.card import (
     CardLine,
     at_least,
@@ -14,20 +15,19 @@ from idlegap.core.check.card import (
     why_unseen,
     worst,
 )
-from idlegap.core.compare.same_gpu import usual_token
-from idlegap.core.measure.cpu_time import SAME_WORK
+from idlegap.core.measure.host_speed import told_by_cpu_time
+from idlegap.core.measure.limits import CONTENDED_SHARE, CONTENDED_STEAL_PCT, SAME_WORK, host_sets_pace
 from idlegap.core.measure.statistics import MIN_RUNS, quantile
 from idlegap.core.protocol.modes import BASELINE
-from idlegap.core.session.host_changes import told_by_cpu_time
+from idlegap.core.text.names import cpu_name
 from idlegap.core.text.reasons import words
-from idlegap.core.text.units import cpu_name, ms, percent, times
+from idlegap.core.text.units import ms, percent, times
 
 USABLE_CORES = (4.0, 2.0)
-STEAL_PCT = (1.0, 5.0)
-WAITING_SHARES = (0.05, 0.25)
+STEAL_PCT = (1.0, CONTENDED_STEAL_PCT)
+WAITING_SHARES = (CONTENDED_SHARE, 0.25)
 PRESSURE_SHARES = (0.10, 0.40)
 OTHERS_SHARES = (0.25, 0.60)
-THROTTLED_SHARE = 0.01
 SPEED_RATIOS = (SAME_WORK, 2.0)
 
 P99_TOKENS = 1_000
@@ -98,8 +98,8 @@ def _quota(result: BenchResult) -> CardLine:
     return CardLine(
         "CPU quota",
         f"{told}, throttled for {ms(sum(throttled))} ms ({percent(share)})",
-        at_most(share, 0.0, THROTTLED_SHARE),
-        "good if it never stopped us, fair up to 1 %: a stopped thread submits nothing",
+        at_most(share, 0.0, CONTENDED_SHARE),
+        "good if it never stopped us, fair up to 5 %: a stopped thread submits nothing",
     )
 
 
@@ -128,10 +128,18 @@ def _steady(result: BenchResult) -> CardLine:
     name = "steady host"
     if not told_by_cpu_time(result.engine):
         return unknown(name, "the CPU computes")
-    usuals = [usual_token([run]) for arm in result.arms if arm.mode == BASELINE for run in arm.counted]
-    costs_ns = [usual.cpu_ns for usual in usuals if usual and usual.cpu_ns and usual.submits_always]
+    arms = [arm for arm in result.arms if arm.mode == BASELINE]
+    usuals = [usual for arm in arms for run in arm.counted if (usual := usual_token([run])) is not None]
+    filled = [usual for usual in usuals if usual.dispatch_fills_token]
+    costs_ns = [usual.cpu_ns for usual in filled if usual.cpu_ns]
     if len(costs_ns) < MIN_RUNS:
         return unknown(name, f"needs {MIN_RUNS} runs of {BASELINE} in which the host submits all the time")
+    window = next((arm.window for arm in arms if arm.window is not None), None)
+    if window is None:
+        return unknown(name, f"needs a profile window of {BASELINE}")
+    fastest = min(filled, key=lambda usual: usual.wall_ns)
+    if not host_sets_pace(fastest.wall_ns, fastest.dispatch_ns, window.busy_ns):
+        return unknown(name, "the GPU works for most of a token, and the thread may wait for it")
     least, most = min(costs_ns), max(costs_ns)
     return CardLine(
         name,

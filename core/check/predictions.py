@@ -59,9 +59,9 @@ class TokenModel:
         """All kernels submitted with one call."""
         return replace(self, host_ns=0.0)
 
-    def with_host(self, speed: float = 1.0, extra_ns_per_launch: float = 0.0) -> "TokenModel":
-        """A host of `speed` times the speed, or one that spends more on each launch."""
-        return replace(self, host_ns=self.host_ns / speed + self.kernels * extra_ns_per_launch)
+    def with_host(self, speed: float) -> "TokenModel":
+        """A host of `speed` times the speed."""
+        return replace(self, host_ns=self.host_ns / speed)
 
     def with_bandwidth(self, factor: float) -> "TokenModel":
         """A GPU of `factor` times the memory bandwidth, and no faster otherwise."""
@@ -69,7 +69,7 @@ class TokenModel:
         return replace(self, busy_ns=self.busy_ns - self.bound_ns + bound_ns, bound_ns=bound_ns)
 
 
-class Lever(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Prediction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One row: what is changed, and the predicted ms/token submitted one by one and replayed."""
 
     name: str
@@ -77,21 +77,21 @@ class Lever(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     replayed_ns: float
 
 
-class Levers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Predictions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The table, with the model's error where `graph` was measured as well.
 
     `error` is (predicted - measured) / measured of the graph's token, predicted from the eager
     arm alone; None without a graph run. `reason` says why there are no rows.
     """
 
-    rows: tuple[Lever, ...]
+    rows: tuple[Prediction, ...]
     measured_graph_ns: int | None = None
     error: float | None = None
     reason: str = ""
 
     @property
     def advice(self) -> str:
-        """Which lever moves what, in one sentence."""
+        """Which change gains how much, in one sentence."""
         if not self.rows:
             return ""
         today, host, bandwidth = self.rows
@@ -104,16 +104,16 @@ class Levers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return f"Eager decode would gain: {told}."
 
 
-def levers(arms: Sequence[ArmSummary]) -> Levers:
+def predict(arms: Sequence[ArmSummary]) -> Predictions:
     """Predictions from the eager-static arm."""
     eager = next((arm for arm in arms if arm.mode == BASELINE and arm.median_ns), None)
     if eager is None:
-        return Levers((), reason="eager-static was not measured")
+        return Predictions((), reason="eager-static was not measured")
     model = TokenModel.of(eager)
     if model is None:
-        return Levers((), reason=f"no profile of eager-static: {eager.missing.get('split', 'unknown')}")
+        return Predictions((), reason=f"no profile of eager-static: {eager.missing.get('split', 'unknown')}")
     rows = tuple(
-        Lever(name, changed.token_ns, changed.replayed().token_ns)
+        Prediction(name, changed.token_ns, changed.replayed().token_ns)
         for name, changed in (
             ("this machine", model),
             ("host twice as fast", model.with_host(speed=2)),
@@ -122,5 +122,5 @@ def levers(arms: Sequence[ArmSummary]) -> Levers:
     )
     graph = next((arm for arm in arms if arm.mode == REPLAYED and arm.median_ns), None)
     if graph is None or graph.median_ns is None:
-        return Levers(rows)
-    return Levers(rows, graph.median_ns, rows[0].replayed_ns / graph.median_ns - 1)
+        return Predictions(rows)
+    return Predictions(rows, graph.median_ns, rows[0].replayed_ns / graph.median_ns - 1)

@@ -8,19 +8,22 @@ use gives a hint, and is called one.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from idlegap.core.bench.conclusion import LEAST_DIFFERENCE
-from idlegap.core.compare.machines import Limit, Machine
-from idlegap.core.compare.same_gpu import host_remark
+from idlegap.core.compare.machines import Machine
+from idlegap.core.compare.reasons import reasons
+from idlegap.core.measure.limits import Judgement, is_different
 from idlegap.core.measure.statistics import Ratio, ratio_interval
 from idlegap.core.protocol.modes import EAGER, MODE_NAMES, REPLAYED, ModeName
+from idlegap.core.text.limit_words import LIMIT_NAMES, LIMIT_WORDS
+from idlegap.core.text.phrases import sentence
+from idlegap.core.text.reasons import words
 from idlegap.core.text.units import US, bandwidth, interval, percent, rate, tenths, times, us
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
     """A machine against the first one: the ratio of their rates in each mode that both ran alike.
-    `unlike` says why the other modes are not compared, `remark` what differs all the same, `host`
-    that both are of one GPU whose host changed speed."""
+    `unlike` says why the other modes are not compared, `remark` what differs all the same, `reasons`
+    what makes up the differences, as far as that is known."""
 
     machine: Machine
     reference: Machine
@@ -28,7 +31,7 @@ class Difference:
     unlike: tuple[str, ...] = ()
     unstated: tuple[str, ...] = ()
     remark: str = ""
-    host: str = ""
+    reasons: tuple[str, ...] = ()
 
 
 def differences(machines: Sequence[Machine]) -> tuple[Difference, ...]:
@@ -39,18 +42,22 @@ def differences(machines: Sequence[Machine]) -> tuple[Difference, ...]:
 def _difference(machine: Machine, reference: Machine) -> Difference:
     ours, theirs = machine.workload, reference.workload
     ratios: dict[ModeName, Ratio] = {
-        mode: ratio_interval(machine.rates[mode], reference.rates[mode])
+        mode: _ratio(machine, reference, mode)
         for mode in MODE_NAMES
-        if mode in machine.rates and mode in reference.rates and not ours.differences(theirs, mode)
+        if mode in machine.tok_per_s and mode in reference.tok_per_s and not ours.differences(theirs, mode)
     }
     unlike = tuple(ours.differences(theirs, REPLAYED))
     unstated = () if unlike else tuple(ours.unstated(theirs))
     remark = ours.cache_remark(theirs) if ratios.keys() - {"eager"} else ""
-    host = ""
-    if machine.device_uuid is not None and machine.device_uuid == reference.device_uuid:
-        differing = [mode for mode in EAGER if mode in ratios and _differs(ratios[mode])]
-        host = host_remark(machine.usual, reference.usual, differing)
-    return Difference(machine, reference, ratios, unlike, unstated, remark, host)
+    differing = [mode for mode, ratio in ratios.items() if is_different(ratio)]
+    why = reasons(machine, reference, differing)
+    return Difference(machine, reference, ratios, unlike, unstated, remark, why)
+
+
+def _ratio(machine: Machine, reference: Machine, mode: ModeName) -> Ratio:
+    """The ratio of the rates that the table shows; what the single runs took says how sure it is."""
+    value = machine.tok_per_s[mode] / reference.tok_per_s[mode]
+    return ratio_interval(reference.run_means_ns[mode], machine.run_means_ns[mode], value=value)
 
 
 def difference_words(difference: Difference) -> str:
@@ -71,48 +78,48 @@ def difference_words(difference: Difference) -> str:
 
 
 def _eager_modes(machine: Machine) -> str:
-    return " and ".join(mode for mode in EAGER if mode in machine.rates) or "none"
+    return " and ".join(mode for mode in EAGER if mode in machine.tok_per_s) or "none"
 
 
 def ratio_words(ratio: Ratio) -> str:
     """The ratio with its interval, and whether it is one."""
-    if ratio.low is None or _differs(ratio):
+    if ratio.low is None or is_different(ratio):
         return interval(ratio)
     return f"no significant difference, {interval(ratio)}"
 
 
-def _differs(ratio: Ratio) -> bool:
-    return ratio.significant and abs(ratio.value - 1) >= LEAST_DIFFERENCE
-
-
 def limit_words(machine: Machine) -> str:
     """The entry of the *limit* column; a question mark where it is an inference."""
-    limit, measured = machine.limit
-    return limit if measured or limit == "unknown" else f"{limit}?"
+    limit = machine.limit
+    return f"{LIMIT_NAMES[limit.limit]}?" if limit.inferred else LIMIT_NAMES[limit.limit]
 
 
 def limit_reason(machine: Machine) -> str:
     """What the *limit* column rests on, in one sentence."""
-    limit, measured = machine.limit
+    limit = machine.limit
+    if limit.limit == "unknown":
+        return f"unknown: {words(limit.reason)}"
     used = ""
     if machine.mbu_spec is not None and machine.spec_bytes_per_s is not None:
         used = f"{tenths(machine.mbu_spec)} of its {bandwidth(machine.spec_bytes_per_s)} stream the weights"
-    if measured and machine.idle_share is not None:
-        cost = machine.dispatch_per_kernel_ns
-        launches = f", {us(cost)} {US} per launch" if cost is not None else ""
-        beside = f"; {used}" if used else ""
-        return f"{_SAYS[limit]}: the GPU idles in {percent(machine.idle_share)} of a token{launches}{beside}"
-    if limit == "unknown":
-        return "unknown: neither a profile nor a specified bandwidth"
-    return f"{_SAYS[limit]}, inferred: {used}; its idle time was not measured"
+    if limit.basis == "bandwidth":
+        return f"{LIMIT_WORDS[limit.limit]}, inferred: {used}; its idle time was not measured"
+    cost = machine.dispatch_per_kernel_ns
+    launches = f", {us(cost)} {US} per launch" if cost is not None else ""
+    inferred = ", inferred" if limit.inferred else ""
+    return f"{LIMIT_WORDS[limit.limit]}{inferred}: {_lateness(limit)}{launches}" + (used and f"; {used}")
 
 
-_SAYS: dict[Limit, str] = {
-    "host": "the host sets the pace, not its bandwidth",
-    "GPU": "the GPU sets the pace",
-    "both": "host and GPU both",
-    "unknown": "unknown",
-}
+def _lateness(limit: Judgement) -> str:
+    """How much of a token the host costs, by what the judgement rests on."""
+    share = percent(limit.late_share or 0)
+    match limit.basis:
+        case "replay":
+            return f"replaying the same kernels from a graph saves {share} of a token"
+        case "idle time":
+            return f"the GPU idles in {share} of a token"
+        case _:
+            return f"the GPU waits for the host in {share} of a token"
 
 
 def inversions(machines: Sequence[Machine]) -> list[str]:
@@ -127,7 +134,7 @@ def inversions(machines: Sequence[Machine]) -> list[str]:
 
 def _inversions(machines: Sequence[Machine], mode: ModeName) -> Iterator[tuple[int, str]]:
     """The places in `machines` of those that are overtaken in `mode`, each with its sentence."""
-    rows = [(index, m, m.spec_bytes_per_s, m.rate(mode)) for index, m in enumerate(machines)]
+    rows = [(index, m, m.spec_bytes_per_s, m.tok_per_s.get(mode)) for index, m in enumerate(machines)]
     known = [
         (index, m, spec, speed) for index, m, spec, speed in rows if spec is not None and speed is not None
     ]
@@ -144,23 +151,31 @@ def _inversions(machines: Sequence[Machine], mode: ModeName) -> Iterator[tuple[i
         other_spec, other_speed, other = min(ahead, key=lambda entry: entry[:2])
         ours, theirs = machine.mbu_at(speed) or 0.0, other.mbu_at(other_speed) or 0.0
         rates = f"{mode}: {rate(speed)} against {rate(other_speed)} tok/s"
+        limits = "" if machine.limit.limit == "bandwidth" else "Bandwidth does not limit it: "
         yield (
             index,
             f"{machine.gpu} has {times(spec / other_spec)} the bandwidth of {other.gpu} and decodes eagerly "
             f"at {times(speed / other_speed)} its rate ({rates}). "
-            f"Bandwidth does not limit it: it uses {tenths(ours)} of its own, the other {tenths(theirs)}. "
-            f"{_why(machine)}",
+            + sentence(f"{limits}it uses {tenths(ours)} of its own, the other {tenths(theirs)}")
+            + f" {_why(machine)}",
         )
 
 
 def _why(machine: Machine) -> str:
-    limit, measured = machine.limit
-    if measured and machine.idle_share is not None:
-        idle = percent(machine.idle_share)
-        return f"Its GPU idles in {idle} of each token, waiting for its host ({machine.cpu})."
-    if limit == "host":
+    limit, host = machine.limit, f"its host ({machine.cpu})"
+    late = percent(limit.late_share or 0)
+    if limit.limit in ("host", "mixed"):
+        if limit.basis == "profile":
+            return f"Its GPU waits for {host} in {late} of each token."
+        if limit.basis == "replay":
+            return f"Its GPU waits for {host}: replaying its kernels from a graph saves {late} of a token."
+        if limit.basis == "idle time":
+            return f"Its GPU idles in {late} of each token; that it waits for {host} is likely, not shown."
+    if limit.limit == "host":
         return (
-            f"That it waits for its host ({machine.cpu}) is likely, not shown: machines differ in everything "
+            f"That it waits for {host} is likely, not shown: machines differ in everything "
             "at once, and a bench on this one would tell."
         )
+    if limit.basis == "profile":
+        return f"{sentence(LIMIT_WORDS[limit.limit])[:-1]}: it waits for {host} in only {late} of each token."
     return "What else limits it, these figures do not tell."

@@ -2,39 +2,26 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from statistics import fmean
 
-from idlegap.core.bench.schema import Arm, BenchResult, PublishedFigures
+from idlegap.core.bench.conclusion import eager_limit
+from idlegap.core.bench.schema import BenchResult, PublishedFigures
 from idlegap.core.bench.stability import contended, contention
-from idlegap.core.bench.summary import ArmSummary, summarise
-from idlegap.core.compare.same_gpu import usual_token
+from idlegap.core.bench.summary import ArmSummary, summarise, usual_token
+from idlegap.core.bench.two_speeds import two_speeds
 from idlegap.core.compare.workload import Workload
-from idlegap.core.measure.roofline import mbu, specified_bandwidth
-from idlegap.core.measure.statistics import median
+from idlegap.core.measure.limits import Judgement, judge_by_bandwidth, judge_by_idle_time
+from idlegap.core.measure.roofline import mbu, specified_bandwidth, weight_stream_bound_ns
 from idlegap.core.measure.typical_token import Typical
-from idlegap.core.protocol.modes import BASELINE, EAGER, MODE_NAMES, REPLAYED, ModeName
+from idlegap.core.protocol.modes import BASELINE, EAGER, REPLAYED, ModeName
 from idlegap.core.protocol.settings import Wait
-from idlegap.core.text.units import cpu_name, gpu_name
-
-HOST_IDLE = 0.50
-"""The GPU idles for at least half of the token: `core.bench.conclusion` calls this dispatch-bound."""
-
-GPU_IDLE = 0.20
-"""It idles for less than a fifth."""
-
-HOST_MBU = 0.30
-"""With less of the bandwidth in use than this, bandwidth is not what sets the pace."""
-
-GPU_MBU = 0.60
-"""Well-tuned decoders reach 70 to 80 %: from 60 % on, bandwidth is the main cost."""
+from idlegap.core.text.names import cpu_name, gpu_name
 
 CONTENDED = "!"
 """Marks a machine whose result was taken under contention, in the table and in the plot."""
 
 SAME_SIZE = 0.01
 """Publications round the size of a model."""
-
-Limit = Literal["host", "GPU", "both", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +30,14 @@ class Machine:
 
     Attributes:
         source: who published the figures; "" for a measurement.
-        rates: tok/s of single runs (published: often one figure alone) by mode, as far as they are
-            known.
+        tok_per_s: rate by mode, as far as it is known.
+        run_means_ns: mean time of one step in each run (published: often one figure alone), by mode.
         eager_mode: the eager mode that stands for them in the table: the fastest one measured.
-        idle_share: of eager-static's token, from its profile.
+        profiled: what limits eager-static as far as its device time tells, measured or published.
+        walls_ns, busy_ns: median token (published: the mean) and its device busy, by mode.
         device_uuid: which GPU it was; None for publications and the CPU.
-        usual: what a token usually cost in the eager modes; empty for publications.
+        usual: what a token usually cost, by mode; empty for publications.
+        two_speeds: which modes decoded at two speeds, in words.
         contended: what was seen of others who used the machine meanwhile; "" for nothing, and
             for publications, which do not say.
         wait: how the decode thread waited for a token; None for publications, which do not say.
@@ -64,29 +53,36 @@ class Machine:
     software: str
     spec_bytes_per_s: float | None
     copy_bytes_per_s: float | None
-    rates: Mapping[ModeName, tuple[float, ...]] = field(default_factory=dict)
+    tok_per_s: Mapping[ModeName, float] = field(default_factory=dict)
+    run_means_ns: Mapping[ModeName, tuple[float, ...]] = field(default_factory=dict)
     eager_mode: ModeName | None = None
-    idle_share: float | None = None
+    profiled: Judgement | None = None
+    walls_ns: Mapping[ModeName, int] = field(default_factory=dict)
+    busy_ns: Mapping[ModeName, int] = field(default_factory=dict)
     dispatch_per_kernel_ns: float | None = None
     device_uuid: str | None = None
     usual: Mapping[ModeName, Typical] = field(default_factory=dict)
+    two_speeds: Mapping[ModeName, str] = field(default_factory=dict)
     contended: str = ""
     wait: Wait | None = None
     thread: str = ""
     missing: Mapping[str, str] = field(default_factory=dict)
 
-    def rate(self, mode: ModeName) -> float | None:
-        """tok/s in `mode`."""
-        runs = self.rates.get(mode)
-        return median(runs) if runs else None
-
     @property
     def eager_rate(self) -> float | None:
-        return self.rate(self.eager_mode) if self.eager_mode is not None else None
+        return self.tok_per_s.get(self.eager_mode) if self.eager_mode is not None else None
 
     @property
     def graph_rate(self) -> float | None:
-        return self.rate(REPLAYED)
+        return self.tok_per_s.get(REPLAYED)
+
+    @property
+    def idle_share(self) -> float | None:
+        """Share of eager-static's token in which the device does nothing."""
+        judgement = self.profiled
+        if judgement is None or judgement.idle_ns is None:
+            return None
+        return judgement.idle_ns / judgement.wall_ns
 
     @property
     def mbu_spec(self) -> float | None:
@@ -100,18 +96,12 @@ class Machine:
         return mbu(self.weight_bytes, tok_per_s / self.workload.batch, self.spec_bytes_per_s)
 
     @property
-    def limit(self) -> tuple[Limit, bool]:
-        """What limits eager decode, and whether that was measured (a profile) or inferred
-        (from the bandwidth in use alone)."""
-        if self.idle_share is not None:
-            if self.idle_share >= HOST_IDLE:
-                return "host", True
-            return ("GPU" if self.idle_share < GPU_IDLE else "both"), True
-        if self.mbu_spec is None:
-            return "unknown", False
-        if self.mbu_spec < HOST_MBU:
-            return "host", False
-        return ("GPU" if self.mbu_spec >= GPU_MBU else "both"), False
+    def limit(self) -> Judgement:
+        """What limits eager decode: by eager-static's device time, else by the bandwidth in use."""
+        if self.profiled is not None:
+            return self.profiled
+        rate = self.eager_rate
+        return judge_by_bandwidth(round(self.workload.batch * 1e9 / rate) if rate else 0, self.mbu_spec)
 
 
 def machine(name: str, result: BenchResult | PublishedFigures) -> Machine:
@@ -127,11 +117,9 @@ def _measured(name: str, result: BenchResult) -> Machine:
         default=None,
     )
     static, graph = _arm(arms, BASELINE), _arm(arms, REPLAYED)
-    of_modes = {mode: _rates(result, _arm(arms, mode)) for mode in MODE_NAMES}
+    of_modes = {arm.mode: arm for arm in reversed(arms) if arm.tok_per_s is not None}
+    limit = eager_limit(result, arms)
     spec = specified_bandwidth(result.spec_bandwidth, result.gpu)[0] if engine.device != "cpu" else None
-    idle_share = None
-    if static is not None and static.idle_ns is not None and static.median_ns:
-        idle_share = static.idle_ns / static.median_ns
     missing = {}
     for field_name, arm in (("eager", eager), ("graph", graph)):
         if arm is None or arm.median_ns is None:
@@ -153,12 +141,16 @@ def _measured(name: str, result: BenchResult) -> Machine:
         software=f"torch {engine.torch}, transformers {engine.transformers}",
         spec_bytes_per_s=spec,
         copy_bytes_per_s=result.bandwidth.copy_bytes_per_s if result.bandwidth is not None else None,
-        rates={mode: runs for mode, runs in of_modes.items() if runs},
+        tok_per_s={mode: arm.tok_per_s for mode, arm in of_modes.items() if arm.tok_per_s is not None},
+        run_means_ns={mode: _run_means_ns(result, arm) for mode, arm in of_modes.items()},
         eager_mode=eager.mode if eager is not None else None,
-        idle_share=idle_share,
+        profiled=limit if limit.limit != "unknown" else None,
+        walls_ns={mode: arm.median_ns for mode, arm in of_modes.items() if arm.median_ns is not None},
+        busy_ns={mode: arm.busy_ns for mode, arm in of_modes.items() if arm.busy_ns is not None},
         dispatch_per_kernel_ns=static.dispatch_per_kernel_ns if static is not None else None,
         device_uuid=engine.device_uuid,
         usual=_usual(result),
+        two_speeds={arm.mode: told for arm in reversed(result.arms) if (told := two_speeds(arm))},
         contended=contention(contended(result)),
         wait=engine.wait,
         thread=_thread(result),
@@ -180,9 +172,18 @@ def _thread(result: BenchResult) -> str:
 def _published(name: str, figures: PublishedFigures) -> Machine:
     eager_mode: ModeName = "eager" if "eager" in figures.modes else BASELINE
     static = figures.modes.get(BASELINE)
-    idle_share = None
+    bound_ns = None
+    if figures.copy_bytes_per_s is not None:
+        bound_ns = weight_stream_bound_ns(figures.weight_bytes, figures.copy_bytes_per_s)
+    step_ns = figures.batch * 1e9
+    run_means_ns = {
+        mode: tuple(step_ns / rate for rate in found.runs_tok_per_s or (found.tok_per_s,))
+        for mode, found in figures.modes.items()
+    }
+    profiled = None
     if static is not None and static.busy_ns is not None:
-        idle_share = 1 - static.busy_ns * static.tok_per_s / figures.batch / 1e9
+        wall_ns = round(step_ns / static.tok_per_s)
+        profiled = judge_by_idle_time(wall_ns, static.busy_ns, bound_ns)
     return Machine(
         name=name,
         source=figures.source,
@@ -204,24 +205,25 @@ def _published(name: str, figures: PublishedFigures) -> Machine:
         ),
         spec_bytes_per_s=figures.spec_bytes_per_s,
         copy_bytes_per_s=figures.copy_bytes_per_s,
-        rates={mode: found.runs_tok_per_s or (found.tok_per_s,) for mode, found in figures.modes.items()},
+        tok_per_s={mode: found.tok_per_s for mode, found in figures.modes.items()},
+        run_means_ns=run_means_ns,
         eager_mode=eager_mode,
-        idle_share=idle_share,
+        profiled=profiled,
+        walls_ns={mode: round(step_ns / found.tok_per_s) for mode, found in figures.modes.items()},
+        busy_ns={mode: found.busy_ns for mode, found in figures.modes.items() if found.busy_ns is not None},
         missing={"graph": "not published", "eager": "not published"},
     )
 
 
-def _rates(result: BenchResult, summary: ArmSummary | None) -> tuple[float, ...]:
-    arm: Arm | None = result.arm(summary.label) if summary is not None else None
-    if arm is None:
-        return ()
-    walls = [run.tokens.counted(run.tokens.wall_ns) for run in arm.counted]
-    return tuple(result.engine.batch * len(run) * 1e9 / sum(run) for run in walls if run)
+def _run_means_ns(result: BenchResult, summary: ArmSummary) -> tuple[float, ...]:
+    arm = result.arm(summary.label)
+    walls = [run.tokens.counted(run.tokens.wall_ns) for run in arm.counted] if arm is not None else []
+    return tuple(fmean(run) for run in walls if run)
 
 
 def _usual(result: BenchResult) -> dict[ModeName, Typical]:
     # Of two arms of one mode the first counts, as it does for the rates.
-    found = {arm.mode: usual_token(arm.counted) for arm in reversed(result.arms) if arm.mode in EAGER}
+    found = {arm.mode: usual_token(arm.counted) for arm in reversed(result.arms)}
     return {mode: usual for mode, usual in found.items() if usual is not None}
 
 

@@ -1,40 +1,49 @@
 """The comparison's plot as SVG, drawn by matplotlib (the extra ``report``)."""
 
-import importlib
 from collections.abc import Sequence
 from io import BytesIO
-from typing import Any
+from typing import TYPE_CHECKING
 
-from idlegap.core.bench.store import ResultError
 from idlegap.core.compare.machines import CONTENDED, Machine, ceiling_slope
-from idlegap.core.recording.format import printable
+from idlegap.core.system.files import FileError
+from idlegap.core.text.sanitize import printable, shorten
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 EAGER, GRAPH, CEILING = "#0072b2", "#d55e00", "#7f7f7f"
 """Of the palette of Okabe and Ito, which stays apart for every kind of colour vision."""
+
+LONGEST_LABEL = 80
+"""Characters of a machine's name beside its point."""
+
+
+class PlotError(FileError):
+    """The plot cannot be drawn; the message says why and what would help."""
 
 
 def svg(machines: Sequence[Machine]) -> bytes:
     """The plot: decode rate over specified bandwidth, one labelled point per machine and kind of decode.
 
     Raises:
-        ResultError: matplotlib is not installed.
+        PlotError: matplotlib is not installed.
     """
     try:
-        # By name: an extra that most installations do not have, and slow to load.
-        figure_module: Any = importlib.import_module("matplotlib.figure")
-        matplotlib: Any = importlib.import_module("matplotlib")
+        # An extra that most installations do not have, and slow to load.
+        import matplotlib as mpl
+        from matplotlib.figure import Figure
     except ImportError as error:
-        raise ResultError("--svg needs matplotlib: install idlegap with its extra 'report'") from error
+        raise PlotError("--svg needs matplotlib: install idlegap with its extra 'report'") from error
     # Text stays text, and two runs give the same bytes.
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "idlegap"}):
-        figure = figure_module.Figure(figsize=(7.5, 4.8), layout="constrained")
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "idlegap"}):
+        figure = Figure(figsize=(7.5, 4.8), layout="constrained")
         _draw(figure.subplots(), machines)
         drawn = BytesIO()
         figure.savefig(drawn, format="svg", metadata={"Date": None})
     return drawn.getvalue()
 
 
-def _draw(axes: Any, machines: Sequence[Machine]) -> None:
+def _draw(axes: "Axes", machines: Sequence[Machine]) -> None:
     drawn = [m for m in machines if m.spec_bytes_per_s is not None]
     for machine in drawn:
         x = (machine.spec_bytes_per_s or 0) / 1e9
@@ -48,7 +57,7 @@ def _draw(axes: Any, machines: Sequence[Machine]) -> None:
                 axes.plot([x], [speed], marker, color=colour)
                 # What stands in a file is a name, and neither a formula nor a control character.
                 axes.annotate(
-                    printable(text),
+                    shorten(printable(text), LONGEST_LABEL),
                     (x, speed),
                     xytext=(6, 4),
                     textcoords="offset points",

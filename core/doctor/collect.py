@@ -23,7 +23,7 @@ from idlegap.core.protocol.events import (
 from idlegap.core.protocol.reasons import Code, Reason, because
 from idlegap.core.protocol.settings import SYNTHETIC_TINY, Settings
 from idlegap.core.sensors.thread import ThreadCounters
-from idlegap.core.session.latest import Latest
+from idlegap.core.session.facts import Facts
 from idlegap.core.session.session import Sensors
 from idlegap.core.system.locations import Folder, cache_dir, log_dir
 
@@ -56,9 +56,10 @@ class Software:
 
 
 @dataclass(slots=True)
-class SensorReadings(Latest):
+class SensorReadings:
     """What the sensors said last; `run_delay_reason` says why a thread's run delay is n/a."""
 
+    facts: Facts = field(default_factory=Facts)
     run_delay_reason: Reason | None = None
 
 
@@ -140,7 +141,7 @@ def read_sensors(
     readings = SensorReadings(run_delay_reason=thread.run_delay_reason)
     thread.close()
     while heard:
-        readings.take(heard.popleft())
+        readings.facts.apply(heard.popleft())
     return readings
 
 
@@ -152,7 +153,7 @@ def ask_engine(driver: Driver) -> EngineAnswer:
     answer = EngineAnswer()
     try:
         answer.ready = driver.start()
-        answer.bandwidth = driver.bandwidth
+        answer.bandwidth = driver.state.facts.bandwidth
         windows = driver.profile(1)
         answer.window = windows[-1] if windows else None
         answer.probe = driver.probe()

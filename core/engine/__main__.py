@@ -1,4 +1,4 @@
-"""The engine process: ``python -m core.engine FD SETTINGS`` (started by `core.sources.engine`).
+"""The engine process: ``python -m core.engine FD SETTINGS`` (started by `core.sources.engine_process`).
 
 FD is an inherited socket: events go out as MessagePack, commands come in. The process ends
 when it is told to, when the other end of the socket closes, or when its parent dies.

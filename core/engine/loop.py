@@ -5,6 +5,7 @@ commands, and about twenty times a second it hands a batch of records to the out
 waits for whoever reads them.
 """
 
+import math
 import queue
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -78,7 +79,7 @@ class DecodeLoop:
         outbox: Outbox,
         commands: "queue.SimpleQueue[AnyCommand]",
         clock: Callable[[], int],
-        counters: ThreadCounters | None,
+        counters: ThreadCounters,
         tokenizer: Any = None,
         profiler: Profiler | None = None,
         profile_every_ns: int | None = None,
@@ -384,7 +385,10 @@ class DecodeLoop:
             if self._lengths is not None:
                 for decoded in range(self._new_tokens):
                     self._lengths.meet(self._mode, decoded)
-            self._outbox.put(verified)
+            if math.isfinite(verified.noise_diff):
+                self._outbox.put(verified)
+            else:
+                self._not_verified(because("baseline-not-numbers", mode=BASELINE))
         except torch.OutOfMemoryError:
             self._verifier = None
             self._not_verified(because("no-memory-for-logits"))

@@ -10,22 +10,19 @@ from idlegap.core.sensors.thread import ThreadCounters
 class StepTimer:
     """Submits a step, waits for it and says what it took. Used on the decode thread."""
 
-    def __init__(self, clock: Callable[[], int], counters: ThreadCounters | None) -> None:
-        """Without `counters` (sensing is off) tokens carry times alone."""
+    def __init__(self, clock: Callable[[], int], counters: ThreadCounters) -> None:
         self._clock = clock
         self._counters = counters
 
     def step(self, mode: Mode) -> Token:
         """One synchronised step of `mode`. Counters are read outside the timed part."""
         clock, counters = self._clock, self._counters
-        before = counters.read() if counters else None
+        before = counters.read()
         start = clock()
         mode.step()
         dispatched = clock()
         mode.workload.device.synchronize()
         done = clock()
-        if counters is None or before is None:
-            return Token(start, dispatched, done)
         after = counters.read()
         waited = None
         if after.run_delay_ns is not None and before.run_delay_ns is not None:

@@ -58,11 +58,12 @@ class Verifier:
             mode=mode.name,
             steps=self._steps,
             agree=agree,
-            logit_diff=None if math.isnan(difference) else difference,
+            logit_diff=difference if math.isfinite(difference) else None,
             noise_agree=self._noise_agree,
             noise_diff=self._noise,
-            missing={"logit_diff": because("logits-not-numbers")} if math.isnan(difference) else {},
-            flagged=math.isnan(difference) or difference > FLAG_FACTOR * max(self._noise, self._least_noise),
+            missing={} if math.isfinite(difference) else {"logit_diff": because("logits-not-numbers")},
+            flagged=not math.isfinite(difference)
+            or difference > FLAG_FACTOR * max(self._noise, self._least_noise),
         )
 
     def _compare(self, mode: Mode) -> tuple[int, float]:

@@ -17,12 +17,13 @@ from idlegap.core.engine.outbox import Outbox
 from idlegap.core.engine.placement import Placement
 from idlegap.core.protocol.commands import AnyCommand
 from idlegap.core.protocol.events import EngineFailed, EngineStage, Notice, Stage
-from idlegap.core.protocol.reasons import because
 from idlegap.core.protocol.settings import Settings
 from idlegap.core.sensors.thread import ThreadCounters
-from idlegap.core.sources.engine_log import TAIL_LINES
 from idlegap.core.system.locations import cache_dir
 from idlegap.core.text.reasons import words
+
+TRACE_LINES = 12
+"""Of a traceback: the innermost calls, as many as the log's last lines."""
 
 
 class EngineThread(threading.Thread):
@@ -75,8 +76,8 @@ class EngineThread(threading.Thread):
             kept = "are not kept" if cache.path is None else f"are kept in {cache.path}"
             self.outbox.put(Notice(self.clock(), f"compiled kernels {kept}; {words(cache.reason)}"))
         loaded = load_model(settings.model, device, self._say)
-        counters = ThreadCounters() if settings.sensing else None
-        no_run_delay = counters.run_delay_reason if counters is not None else because("sensing-off")
+        counters = ThreadCounters()
+        no_run_delay = counters.run_delay_reason
         missing = {"run_delay_ns": no_run_delay} if no_run_delay is not None else {}
         placement = Placement(settings.pin_core, settings.nice)
         refused = placement.apply()
@@ -133,4 +134,4 @@ class EngineThread(threading.Thread):
             return EngineFailed(self.clock(), f"out of memory: {memory_line(error)}", hint=hint)
         trace = "".join(traceback.format_exception(error)).splitlines()
         reason = f"{type(error).__name__}: {first_line(error)}"
-        return EngineFailed(self.clock(), reason, log_tail=tuple(trace[-TAIL_LINES:]))
+        return EngineFailed(self.clock(), reason, log_tail=tuple(trace[-TRACE_LINES:]))

@@ -5,13 +5,12 @@ Parquet. Both are written as the recording is read, in bounded memory.
 """
 
 import csv
-import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import NamedTuple, TextIO
 
 from idlegap.core.protocol.events import EngineReady, TokenBatch
 from idlegap.core.recording import Ending, RecordingReader
@@ -138,7 +137,12 @@ def export_parquet(recording: Path, path: Path) -> ExportSummary:
         FileError: `path` cannot be written.
         RecordingError: the recording cannot be read.
     """
-    pyarrow, parquet = _load_pyarrow()
+    try:
+        # An extra, and 80 ms.
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise ExportError("Parquet needs pyarrow: pip install 'idlegap[parquet]', or export CSV") from error
     schema = pyarrow.schema(
         [(name, pyarrow.string() if name in _TEXT else pyarrow.int64()) for name in TokenRow._fields]
     )
@@ -159,11 +163,3 @@ def export_parquet(recording: Path, path: Path) -> ExportSummary:
 def _groups(rows: Iterator[TokenRow]) -> Iterator[list[TokenRow]]:
     for first in rows:
         yield [first, *islice(rows, ROWS_PER_GROUP - 1)]
-
-
-def _load_pyarrow() -> tuple[Any, Any]:
-    """Imported only when asked for: it is an extra, and 80 ms."""
-    try:
-        return importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
-    except ImportError as error:
-        raise ExportError("Parquet needs pyarrow: pip install 'idlegap[parquet]', or export CSV") from error

@@ -15,10 +15,10 @@ activity ended:
 - **device gap**: the activity was already queued when its predecessor ended. This remains
   however fast the host is.
 
-All nodes of a graph replay share one launch call, so only the first node can wait for it. Idle
-time after the last activity is host gap. A record without a launch record says nothing about
-the host, so the idle time before it counts as device gap: the host is never blamed without
-evidence. Busy time and the three gaps sum to the window's length, to the nanosecond.
+All nodes of a graph replay share one launch call, so only the first node can wait for it. A record
+without a launch record says nothing about the host, so the idle time before it counts as device
+gap: the host is never blamed without evidence. Busy time and the three gaps sum to the window's
+length, to the nanosecond.
 """
 
 from collections import Counter
@@ -28,13 +28,9 @@ from typing import Literal, NamedTuple
 
 from idlegap.core.protocol.events import KernelTotal, ProfileWindow
 from idlegap.core.protocol.reasons import Reason, because
-from idlegap.core.text.reasons import words
 
 MAX_UNMATCHED_SHARE = 0.01
 """Every record matched in all windows tried so far; above 1 % the split is guesswork."""
-
-MAX_CUT_SHARE = 0.01
-"""Device time beyond the window's bounds that clock conversion (microseconds) can explain."""
 
 _NEVER = 2**63
 """Sorts records without a launch behind those with one; later than any clock reading."""
@@ -69,7 +65,6 @@ class GapReport:
         copy_ns: the copies' part of busy_sum_ns.
         unmatched: device records whose launch record is missing.
         invalid: device records that end before they start (timestamps gone wrong).
-        cut_ns: device time that reaches beyond the window's bounds and was cut off.
     """
 
     steps: int
@@ -85,7 +80,6 @@ class GapReport:
     device_gap_ns: int = 0
     unmatched: int = 0
     invalid: int = 0
-    cut_ns: int = 0
 
     @property
     def records(self) -> int:
@@ -112,7 +106,6 @@ class GapReport:
             device_gap_ns=device,
             unmatched=self.unmatched,
             invalid=self.invalid,
-            cut_ns=self.cut_ns // self.steps,
         )
 
 
@@ -143,35 +136,29 @@ def split_gaps(
     device: Iterable[DeviceRecord],
     launches: Iterable[LaunchRecord],
     steps: int,
-    bounds: tuple[int, int] | None = None,
 ) -> GapReport:
-    """Measure busy time and the three gaps of one window.
+    """Measure busy time and the three gaps of one window, from the first launch call that has a record
+    to the last record's end.
 
     Args:
         device, launches: records in any order, on one clock.
         steps: decode steps within the window.
-        bounds: start of the first step and end of the last, on the same clock. Device records
-            beyond them are left out, those that straddle them are cut. Without bounds the
-            window runs from the first launch call that has a record to the last record's end.
 
     Raises:
-        ValueError: for fewer than one step, or bounds in the wrong order.
+        ValueError: for fewer than one step.
     """
     if steps < 1:
         raise ValueError(f"steps {steps}: must be at least 1")
     records, calls = list(device), list(launches)
     queued = _queue_times(records, calls)
-    start, end = bounds if bounds is not None else _natural_bounds(records, calls)
-    if end < start:
-        raise ValueError(f"bounds ({start}, {end}): the end lies before the start")
-    inside = [record for record in records if _touches(record, start, end)]
+    start, end = _window(records, calls)
     # Of records that start together, the one queued first had the device waiting least.
-    inside.sort(key=lambda record: (record.start_ns, queued.get(record.correlation, _NEVER)))
+    records.sort(key=lambda record: (record.start_ns, queued.get(record.correlation, _NEVER)))
 
-    busy = busy_sum = copies_ns = cut = host = latency = device_gap = 0
+    busy = busy_sum = copies_ns = host = latency = device_gap = 0
     covered = start  # everything before this is accounted for
-    for record in inside:
-        begin, finish = max(record.start_ns, start), min(record.end_ns, end)
+    for record in records:
+        begin, finish = record.start_ns, record.end_ns
         length = max(finish - begin, 0)
         if begin > covered:
             idle = begin - covered
@@ -186,8 +173,7 @@ def split_gaps(
         covered = max(covered, finish)
         busy_sum += length
         copies_ns += length if record.kind == "copy" else 0
-        cut += max(record.end_ns - record.start_ns, 0) - length
-    kinds = Counter(record.kind for record in inside)
+    kinds = Counter(record.kind for record in records)
     return GapReport(
         steps=steps,
         window_ns=end - start,
@@ -200,9 +186,8 @@ def split_gaps(
         host_gap_ns=host + end - covered,
         launch_latency_ns=latency,
         device_gap_ns=device_gap,
-        unmatched=sum(record.correlation not in queued for record in inside),
-        invalid=sum(record.end_ns < record.start_ns for record in inside),
-        cut_ns=cut,
+        unmatched=sum(record.correlation not in queued for record in records),
+        invalid=sum(record.end_ns < record.start_ns for record in records),
     )
 
 
@@ -220,19 +205,13 @@ def _queue_times(records: Sequence[DeviceRecord], launches: Sequence[LaunchRecor
     return queued
 
 
-def _natural_bounds(records: Sequence[DeviceRecord], launches: Sequence[LaunchRecord]) -> tuple[int, int]:
+def _window(records: Sequence[DeviceRecord], launches: Sequence[LaunchRecord]) -> tuple[int, int]:
     if not records:
         return 0, 0
     present = {record.correlation for record in records}
     starts = [launch.start_ns for launch in launches if launch.correlation in present]
     start = min(min(record.start_ns for record in records), min(starts, default=_NEVER))
     return start, max(max(record.start_ns, record.end_ns) for record in records)
-
-
-def _touches(record: DeviceRecord, start: int, end: int) -> bool:
-    if record.end_ns <= record.start_ns:
-        return start <= record.start_ns <= end
-    return record.start_ns < end and record.end_ns > start
 
 
 def top_kernels(records: Iterable[DeviceRecord], steps: int, n: int) -> tuple[KernelTotal, ...]:
@@ -264,8 +243,6 @@ def window_fault(report: GapReport, expected_kernels_per_step: int | None) -> Re
         return because("records-reversed", records=report.invalid)
     if report.unmatched > MAX_UNMATCHED_SHARE * report.records:
         return because("no-launch-records", unmatched=report.unmatched, records=report.records)
-    if report.cut_ns > MAX_CUT_SHARE * report.window_ns:
-        return because("busy-beyond-wall", outside_ms=report.cut_ns / 1e6)
     return None
 
 
@@ -282,7 +259,7 @@ def split_token(wall_ns: int, profile: ProfileWindow, bound_ns: int | None) -> S
         ValueError: for a rejected window or a negative wall time.
     """
     if not profile.accepted:
-        raise ValueError(f"the window was rejected: {words(profile.reason)}")
+        raise ValueError("the window was rejected")
     if wall_ns < 0:
         raise ValueError(f"wall {wall_ns} ns: negative")
     busy = min(profile.busy_ns, wall_ns)

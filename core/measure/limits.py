@@ -10,14 +10,15 @@ idles because the host is late (*host gap* and *launch latency*). The share of t
   where streaming the weights once takes `BANDWIDTH_SHARE` of the token.
 - **unknown**: nothing tells.
 
-Whoever shows a `Judgement` phrases it and decides nothing.
+Whoever shows a `Judgement` phrases it and decides nothing. What counts as contended, as a difference and
+as a host of another speed is decided here too.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from idlegap.core.measure.device_time import Split
+from idlegap.core.measure.statistics import Ratio
 from idlegap.core.protocol.reasons import ReasonOrText
 
 Limit = Literal["host", "gpu", "bandwidth", "mixed", "unknown"]
@@ -65,6 +66,16 @@ SAME_WORK = 1.25
 """The same work at more than this times the CPU time means a slower host. On a rented H200,
 eager-static stayed within 8 % while the host kept its speed (23.2 to 25.0 ms) and took 1.6 to 1.8
 times as long while it was slow; what a profile window leaves behind costs 4 %."""
+
+LIKE_WORK = 1.5
+"""The same between two modes, per kernel: at one speed of the host a kernel of eager costs 0.95 to
+1.15 times one of eager-static (H200), whose kernels are not quite the same."""
+
+SLOWER_CLOCK = 0.95
+"""An SM clock below this share of its usual value is slower; ordinary boost steps are 15 MHz."""
+
+MOST = 0.80
+"""Share of a difference that one cause must account for to be named as its reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,15 +184,17 @@ def host_sets_pace(wall_ns: int, dispatch_ns: int, busy_ns: int | None) -> bool:
     return dispatch_ns >= DISPATCH_SHARE * wall_ns and busy_ns <= (1 - HOST_SHARE) * wall_ns
 
 
-def tokens_per_s(batch: int, walls_ns: Sequence[int]) -> float:
-    """The rate of some tokens: batch x tokens over their time, so of the mean token.
-
-    Raises:
-        ZeroDivisionError: for tokens that took no time, or none.
-    """
-    return batch * len(walls_ns) * 1e9 / sum(walls_ns)
+def is_different(ratio: Ratio) -> bool:
+    """Whether the interval leaves 1 out and the difference is large enough to matter."""
+    return ratio.significant and abs(ratio.value - 1) >= LEAST_DIFFERENCE
 
 
-def speed_up(baseline_ns: float, wall_ns: float) -> float:
-    """How many times as fast as the baseline: the ratio of two median token times."""
-    return baseline_ns / wall_ns
+def is_contended(held_ns: float, time_ns: float) -> bool:
+    """Whether the decode thread was held back (it waited for a CPU, or a quota stopped it) for so much
+    of some time that others share the machine."""
+    return held_ns > CONTENDED_SHARE * time_ns
+
+
+def is_stolen(steal_pct: float) -> bool:
+    """Whether so much of the machine's time went to other guests."""
+    return steal_pct >= CONTENDED_STEAL_PCT

@@ -7,16 +7,14 @@ pairs, where drift cancels. "No significant difference" is an answer, and so is 
 Bench has about five runs a mode. A plain percentile bootstrap of so few is too narrow: it
 resamples with the variance over n instead of n - 1, and knows nothing of Student's wider tails.
 The deviations from the estimate are therefore stretched, on the log scale, by sqrt(n / (n - 1)),
-and for means by t / z too (T. Hesterberg, "What Teachers Should Know About the Bootstrap", The
-American Statistician 69(4), 2015). Medians of few values need no t: resampling can only return
-the values themselves, so their interval is wide as it is; in simulation it holds the truth in
-93 to 98 % of cases from three runs on.
+and by t / z (T. Hesterberg, "What Teachers Should Know About the Bootstrap", The American
+Statistician 69(4), 2015).
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
+from statistics import NormalDist, fmean, median
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -25,6 +23,8 @@ if TYPE_CHECKING:
 
 LEVEL = 0.95
 """Confidence level of every published interval."""
+
+TAIL = (1 - LEVEL) / 2
 
 RESAMPLES = 4000
 """Enough that the ends of an interval move by less than 1 % of its width with the seed."""
@@ -75,15 +75,6 @@ def quantile(values: Sequence[float], q: float) -> float:
     return ordered[below] + (ordered[above] - ordered[below]) * (position - below)
 
 
-def median(values: Sequence[float]) -> float:
-    """The middle value, or the mean of the two middle ones.
-
-    Raises:
-        ValueError: for no values.
-    """
-    return quantile(values, 0.5)
-
-
 def mad(values: Sequence[float]) -> float:
     """Median absolute deviation from the median, unscaled (0.6745 sigma for a normal).
 
@@ -94,30 +85,32 @@ def mad(values: Sequence[float]) -> float:
     return median([abs(value - centre) for value in values])
 
 
-def ratio_interval(a: Sequence[float], b: Sequence[float], level: float = LEVEL, seed: int = SEED) -> Ratio:
-    """Ratio of the medians of two sets of runs that were not interleaved.
+def ratio_interval(a: Sequence[float], b: Sequence[float], value: float | None = None) -> Ratio:
+    """Ratio of the means of two sets of runs that were not interleaved.
 
-    Each value is one run's figure (its median token time, say). Both sets are resampled by
-    themselves. Prefer `paired_ratio_interval` where runs alternated.
+    Each value is one run's mean token time, so that the ratio is that of the rates over all runs (which
+    have equally many tokens). Where that is not quite so, `value` is the ratio, and the runs tell how
+    wide its interval is. Both sets are resampled by themselves. Prefer `paired_ratio_interval` where
+    runs alternated.
 
     Raises:
         ValueError: for an empty set, or a value that is not positive.
     """
     _check(a, b)
-    value = median(a) / median(b)
+    of_means = fmean(a) / fmean(b)
+    value = of_means if value is None else value
     runs = min(len(a), len(b))
     if runs < MIN_RUNS:
         return Ratio(value, None, None, "too few runs", runs)
     import numpy as np
 
-    random = np.random.default_rng(seed)
-    medians = [np.median(_resample(np.asarray(side, dtype=float), random), axis=1) for side in (a, b)]
-    return _conclude(math.log(value), np.log(medians[0] / medians[1]), runs, level, 1.0)
+    random = np.random.default_rng(SEED)
+    means = [_resample(np.asarray(side, dtype=float), random).mean(axis=1) for side in (a, b)]
+    resampled = np.log(means[0] / means[1] * value / of_means)
+    return _conclude(math.log(value), resampled, runs, _stretch(runs))
 
 
-def paired_ratio_interval(
-    a: Sequence[float], b: Sequence[float], level: float = LEVEL, seed: int = SEED
-) -> Ratio:
+def paired_ratio_interval(a: Sequence[float], b: Sequence[float]) -> Ratio:
     """Geometric mean of a[i] / b[i] over interleaved runs (A B A B), resampled by pairs.
 
     Raises:
@@ -132,10 +125,8 @@ def paired_ratio_interval(
         return Ratio(math.exp(centre), None, None, "too few runs", len(logs))
     import numpy as np
 
-    means = _resample(np.asarray(logs), np.random.default_rng(seed)).mean(axis=1)
-    tail = (1 - level) / 2
-    tails = _student(1 - tail, len(logs) - 1) / NormalDist().inv_cdf(1 - tail)
-    return _conclude(centre, means, len(logs), level, tails)
+    means = _resample(np.asarray(logs), np.random.default_rng(SEED)).mean(axis=1)
+    return _conclude(centre, means, len(logs), _stretch(len(logs)))
 
 
 def _check(a: Sequence[float], b: Sequence[float]) -> None:
@@ -150,14 +141,11 @@ def _resample(values: "NDArray[np.float64]", random: "np.random.Generator") -> "
     return values[random.integers(0, len(values), size=(RESAMPLES, len(values)))]
 
 
-def _conclude(
-    centre: float, resampled: "NDArray[np.float64]", runs: int, level: float, tails: float
-) -> Ratio:
+def _conclude(centre: float, resampled: "NDArray[np.float64]", runs: int, tails: float) -> Ratio:
     """Stretch the percentile interval of log ratios about `centre` and judge it."""
     import numpy as np
 
-    tail = (1 - level) / 2
-    below, above = (float(edge) for edge in np.quantile(resampled - centre, [tail, 1 - tail]))
+    below, above = (float(edge) for edge in np.quantile(resampled - centre, [TAIL, 1 - TAIL]))
     stretch = math.sqrt(runs / (runs - 1)) * tails
     low, high = centre + stretch * below, centre + stretch * above
     difference: Difference = "no significant difference"
@@ -166,6 +154,11 @@ def _conclude(
     elif high < 0:
         difference = "lower"
     return Ratio(math.exp(centre), math.exp(low), math.exp(high), difference, runs)
+
+
+def _stretch(runs: int) -> float:
+    """How much wider Student's tails are than the normal ones."""
+    return _student(1 - TAIL, runs - 1) / NormalDist().inv_cdf(1 - TAIL)
 
 
 def _student(p: float, freedom: int) -> float:

@@ -4,8 +4,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, combinations
+from statistics import median
 
-from idlegap.core.measure.statistics import mad, median
+from idlegap.core.measure.statistics import mad
 
 SIGMA_PER_MAD = 1.4826
 """Of a normal distribution."""

@@ -8,9 +8,10 @@ would notice.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from idlegap.core.measure.limits import DISPATCH_SHARE
-from idlegap.core.measure.statistics import mad, median
+from idlegap.core.measure.statistics import mad
 from idlegap.core.protocol.events import Token
 
 SLOW_MADS = 6
@@ -38,8 +39,8 @@ class Typical:
     blocked: int | None
 
     @property
-    def submits_always(self) -> bool:
-        """Whether submitting is the token: only there CPU time holds no spinning for the device."""
+    def dispatch_fills_token(self) -> bool:
+        """Whether dispatch is the token: no wait for the device is left behind it."""
         return self.dispatch_ns >= DISPATCH_SHARE * self.wall_ns
 
     def is_slow(self, token: Token) -> bool:

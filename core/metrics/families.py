@@ -19,7 +19,11 @@ def gauge(name: str, text: str, value: Value) -> Metric:
 
 def gauges(name: str, text: str, label: str, values: Labelled) -> Metric:
     """A gauge with one label; None values have no sample."""
-    return _fill(GaugeMetricFamily(PREFIX + name, text, labels=[label]), values)
+    family = GaugeMetricFamily(PREFIX + name, text, labels=[label])
+    for key, value in values:
+        if value is not None:
+            family.add_metric([key], value)
+    return family
 
 
 def counter(name: str, text: str, value: Value) -> Metric:
@@ -27,18 +31,6 @@ def counter(name: str, text: str, value: Value) -> Metric:
     return CounterMetricFamily(PREFIX + name, text, value=value)
 
 
-def counters(name: str, text: str, label: str, values: Labelled) -> Metric:
-    """A counter with one label, whose name gets ``_total``; None values have no sample."""
-    return _fill(CounterMetricFamily(PREFIX + name, text, labels=[label]), values)
-
-
 def scaled(value: Value, factor: float) -> float | None:
     """`value` in another unit; None stays None."""
     return None if value is None else value * factor
-
-
-def _fill(family: GaugeMetricFamily | CounterMetricFamily, values: Labelled) -> Metric:
-    for key, value in values:
-        if value is not None:
-            family.add_metric([key], value)
-    return family

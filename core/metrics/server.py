@@ -4,7 +4,6 @@ from errno import EADDRINUSE
 from typing import Self
 
 from prometheus_client import CollectorRegistry, start_http_server
-from prometheus_client.registry import Collector
 
 DEFAULT_HOST = "127.0.0.1"
 
@@ -35,7 +34,7 @@ def parse_address(text: str) -> tuple[str, int]:
 
 
 class MetricsServer:
-    """Serves one collector under ``/metrics`` from a thread of its own, until `close`.
+    """Serves one registry under ``/metrics`` from a thread of its own, until `close`.
 
     There is no authentication: whoever reaches the address may read.
 
@@ -43,9 +42,7 @@ class MetricsServer:
         MetricsError: the address is taken, not ours, or unknown.
     """
 
-    def __init__(self, collector: Collector, host: str, port: int) -> None:
-        registry = CollectorRegistry()
-        registry.register(collector)
+    def __init__(self, registry: CollectorRegistry, host: str, port: int) -> None:
         try:
             self._server, self._thread = start_http_server(port, host, registry)
         except OSError as error:

@@ -13,6 +13,16 @@ from typing import Literal
 import msgspec
 
 from idlegap.core.protocol.modes import ModeName
+from idlegap.core.protocol.quantities import (
+    Amount,
+    BytesPerSecond,
+    Celsius,
+    Count,
+    Distance,
+    Ns,
+    Positive,
+    Share,
+)
 from idlegap.core.protocol.reasons import Missing, ReasonOrText
 from idlegap.core.protocol.settings import Wait
 
@@ -45,7 +55,7 @@ while it lasts, and no statistics hold it."""
 class Event(msgspec.Struct, frozen=True, tag_field="type", forbid_unknown_fields=True, omit_defaults=True):
     """Base of all events; `t_ns` is when it was said."""
 
-    t_ns: int
+    t_ns: Ns
 
 
 # --- engine -----------------------------------------------------------------
@@ -56,7 +66,7 @@ class EngineStage(Event, frozen=True, tag="stage"):
 
     stage: Stage
     detail: str = ""
-    fraction: float | None = None
+    fraction: Share | None = None
 
 
 class ModeStatus(msgspec.Struct, frozen=True, array_like=True):
@@ -79,8 +89,8 @@ class EngineReady(Event, frozen=True, tag="ready"):
     where the kernel refused them.
     """
 
-    pid: int
-    tid: int
+    pid: Count
+    tid: Count
     model: str
     shape: str
     random_weights: bool
@@ -89,12 +99,12 @@ class EngineReady(Event, frozen=True, tag="ready"):
     device: str
     device_name: str
     device_uuid: str | None
-    weight_bytes: int
-    parameters: int
-    prompt_tokens: int
-    new_tokens: int
-    cache_len: int
-    batch: int
+    weight_bytes: Count
+    parameters: Count
+    prompt_tokens: Count
+    new_tokens: Count
+    cache_len: Count
+    batch: Positive
     modes: tuple[ModeStatus, ...]
     torch: str
     transformers: str
@@ -108,7 +118,7 @@ class ModeEntered(Event, frozen=True, tag="mode"):
     """Decoding goes on in `mode`; `setup_ns` was spent on capture or compilation just now."""
 
     mode: ModeName
-    setup_ns: int = 0
+    setup_ns: Ns = 0
 
 
 class ModeRefused(Event, frozen=True, tag="mode-refused"):
@@ -121,10 +131,10 @@ class ModeRefused(Event, frozen=True, tag="mode-refused"):
 class RoundStarted(Event, frozen=True, tag="round"):
     """One prefill has run; its decode follows. `prefill_ns` is synchronised wall time."""
 
-    round: int
+    round: Count
     mode: ModeName
-    prefill_ns: int
-    position: int
+    prefill_ns: Ns
+    position: Count
 
 
 class RoundFinished(Event, frozen=True, tag="round-finished"):
@@ -135,10 +145,10 @@ class RoundFinished(Event, frozen=True, tag="round-finished"):
     PyTorch's allocator gave out, so neither its cache nor the CUDA context.
     """
 
-    round: int
+    round: Count
     mode: ModeName
-    tokens: int
-    peak_memory_bytes: int | None = None
+    tokens: Count
+    peak_memory_bytes: Count | None = None
     missing: Missing = {}
 
 
@@ -153,13 +163,13 @@ class Token(msgspec.Struct, frozen=True, array_like=True):
         preempted, blocked: involuntary and voluntary context switches within the token.
     """
 
-    start_ns: int
-    dispatched_ns: int
-    done_ns: int
-    cpu_ns: int | None = None
-    run_delay_ns: int | None = None
-    preempted: int | None = None
-    blocked: int | None = None
+    start_ns: Ns
+    dispatched_ns: Ns
+    done_ns: Ns
+    cpu_ns: Ns | None = None
+    run_delay_ns: Ns | None = None
+    preempted: Count | None = None
+    blocked: Count | None = None
 
     @property
     def wall_ns(self) -> int:
@@ -178,8 +188,8 @@ class TokenBatch(Event, frozen=True, tag="tokens"):
     """Consecutive tokens of one round and one mode; `first` is the index of the first one."""
 
     mode: ModeName
-    round: int
-    first: int
+    round: Count
+    first: Count
     tokens: tuple[Token, ...]
     excluded: Exclusion | None = None
 
@@ -194,15 +204,15 @@ class TextPiece(Event, frozen=True, tag="text"):
 class Dropped(Event, frozen=True, tag="dropped"):
     """Events that the engine had to drop because nobody read the pipe, since its start."""
 
-    events: int
+    events: Count
 
 
 class KernelTotal(msgspec.Struct, frozen=True, array_like=True):
     """One kernel name within a profile window: launches and device time per step."""
 
     name: str
-    count: float
-    total_ns: int
+    count: Amount
+    total_ns: Ns
 
 
 class ProfileWindow(Event, frozen=True, tag="profile"):
@@ -214,20 +224,20 @@ class ProfileWindow(Event, frozen=True, tag="profile"):
     """
 
     mode: ModeName
-    steps: int
+    steps: Count
     accepted: bool
     reason: ReasonOrText = ""
-    busy_ns: int = 0
-    busy_sum_ns: int = 0
-    kernels: int = 0
-    copies: int = 0
-    fills: int = 0
-    copy_ns: int = 0
-    host_gap_ns: int = 0
-    launch_latency_ns: int = 0
-    device_gap_ns: int = 0
-    unmatched: int = 0
-    pause_ns: int = 0
+    busy_ns: Ns = 0
+    busy_sum_ns: Ns = 0
+    kernels: Count = 0
+    copies: Count = 0
+    fills: Count = 0
+    copy_ns: Ns = 0
+    host_gap_ns: Ns = 0
+    launch_latency_ns: Ns = 0
+    device_gap_ns: Ns = 0
+    unmatched: Count = 0
+    pause_ns: Ns = 0
     top: tuple[KernelTotal, ...] = ()
 
     @property
@@ -239,9 +249,9 @@ class ProfileWindow(Event, frozen=True, tag="profile"):
 class Bandwidth(Event, frozen=True, tag="bandwidth"):
     """Measured device memory bandwidth in bytes/s; None with a reason in `missing`."""
 
-    copy_bytes_per_s: float | None
-    read_bytes_per_s: float | None
-    buffer_bytes: int = 0
+    copy_bytes_per_s: BytesPerSecond | None
+    read_bytes_per_s: BytesPerSecond | None
+    buffer_bytes: Count = 0
     missing: Missing = {}
 
 
@@ -253,11 +263,11 @@ class Verified(Event, frozen=True, tag="verified"):
     """
 
     mode: ModeName
-    steps: int
-    agree: int
-    logit_diff: float | None
-    noise_agree: int
-    noise_diff: float
+    steps: Count
+    agree: Count
+    logit_diff: Distance | None
+    noise_agree: Count
+    noise_diff: Distance
     flagged: bool
     missing: Missing = {}
 
@@ -276,9 +286,9 @@ class DispatchProbe(Event, frozen=True, tag="dispatch-probe"):
     PyTorch operator, which adds the framework's own dispatch to it.
     """
 
-    launch_ns: int | None
-    operator_ns: int | None
-    launches: int = 0
+    launch_ns: Ns | None
+    operator_ns: Ns | None
+    launches: Count = 0
     missing: Missing = {}
 
 
@@ -308,10 +318,10 @@ class HostInfo(Event, frozen=True, tag="host"):
     """The host, read once. `usable_cores` is the smaller of affinity and quota."""
 
     cpu_model: str | None
-    cores: int
-    affinity: tuple[int, ...]
-    usable_cores: float
-    memory_bytes: int | None
+    cores: Count
+    affinity: tuple[Count, ...]
+    usable_cores: Amount
+    memory_bytes: Count | None
     virtualization: str | None = None
     container: str | None = None
     kernel: str = ""
@@ -325,14 +335,14 @@ class CpuSample(Event, frozen=True, tag="cpu"):
     time of all cores outside our own processes, in percent of one core.
     """
 
-    core_pct: tuple[float, ...]
-    engine_pct: float | None = None
-    monitor_pct: float | None = None
-    others_pct: float | None = None
-    steal_pct: float | None = None
-    decode_core: int | None = None
-    load_1m: float | None = None
-    core_mhz: float | None = None
+    core_pct: tuple[Amount, ...]
+    engine_pct: Amount | None = None
+    monitor_pct: Amount | None = None
+    others_pct: Amount | None = None
+    steal_pct: Amount | None = None
+    decode_core: Count | None = None
+    load_1m: Amount | None = None
+    core_mhz: Amount | None = None
     missing: Missing = {}
 
 
@@ -343,12 +353,12 @@ class CgroupSample(Event, frozen=True, tag="cgroup"):
     ``no-quota`` where none is set. `pressure_us` is the PSI "some" total.
     """
 
-    quota_cores: float | None = None
-    throttled: int | None = None
-    throttled_ns: int | None = None
-    cgroup_pressure_us: int | None = None
-    system_pressure_us: int | None = None
-    interval_ns: int = 0
+    quota_cores: Amount | None = None
+    throttled: Count | None = None
+    throttled_ns: Ns | None = None
+    cgroup_pressure_us: Count | None = None
+    system_pressure_us: Count | None = None
+    interval_ns: Ns = 0
     missing: Missing = {}
 
 
@@ -358,13 +368,13 @@ class GpuInfo(Event, frozen=True, tag="gpu"):
     name: str | None
     uuid: str | None
     driver: str | None = None
-    memory_bytes: int | None = None
-    bus_width_bits: int | None = None
-    max_memory_mhz: int | None = None
-    max_sm_mhz: int | None = None
-    power_limit_mw: int | None = None
-    pcie_generation: int | None = None
-    pcie_width: int | None = None
+    memory_bytes: Count | None = None
+    bus_width_bits: Count | None = None
+    max_memory_mhz: Count | None = None
+    max_sm_mhz: Count | None = None
+    power_limit_mw: Count | None = None
+    pcie_generation: Count | None = None
+    pcie_width: Count | None = None
     ecc: bool | None = None
     missing: Missing = {}
 
@@ -385,18 +395,18 @@ class GpuSample(Event, frozen=True, tag="gpu-sample"):
     `call_ns` is the time that this round of calls took.
     """
 
-    util_pct: float | None = None
-    memory_used_bytes: int | None = None
-    power_mw: int | None = None
-    sm_mhz: int | None = None
-    memory_mhz: int | None = None
-    temperature_c: int | None = None
-    event_reasons: int | None = None
-    gpm_graphics_pct: float | None = None
-    gpm_sm_pct: float | None = None
-    gpm_dram_pct: float | None = None
-    call_ns: int = 0
-    util_samples_pct: float | None = None
+    util_pct: Amount | None = None
+    memory_used_bytes: Count | None = None
+    power_mw: Count | None = None
+    sm_mhz: Count | None = None
+    memory_mhz: Count | None = None
+    temperature_c: Celsius | None = None
+    event_reasons: Count | None = None
+    gpm_graphics_pct: Amount | None = None
+    gpm_sm_pct: Amount | None = None
+    gpm_dram_pct: Amount | None = None
+    call_ns: Ns = 0
+    util_samples_pct: Amount | None = None
     missing: Missing = {}
 
 
@@ -406,10 +416,10 @@ class GpuSample(Event, frozen=True, tag="gpu-sample"):
 class MonitorSample(Event, frozen=True, tag="monitor"):
     """What watching costs: UI CPU, frame time and bytes written to the terminal."""
 
-    cpu_pct: float
-    frame_ns: int
-    bytes_per_s: float | None
-    frames_per_s: float
+    cpu_pct: Amount
+    frame_ns: Ns
+    bytes_per_s: Amount | None
+    frames_per_s: Amount
 
 
 class Neighbours(Event, frozen=True, tag="neighbours"):
@@ -418,8 +428,8 @@ class Neighbours(Event, frozen=True, tag="neighbours"):
     `cores` are those that some of them are pinned to; empty where all may run anywhere.
     """
 
-    count: int
-    cores: tuple[int, ...] = ()
+    count: Count
+    cores: tuple[Count, ...] = ()
 
 
 EngineEvent = (

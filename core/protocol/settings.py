@@ -52,7 +52,6 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         spec_bandwidth: specified memory bandwidth in bytes/s, where NVML's is wrong or absent.
         profile_every_ns: take a profile window of the current mode when it is first entered and
             then this often; None takes one only when asked to.
-        sensing: read CPU time, run delay and switches of the decode thread for each token.
         pin_core: the only core that the decode thread may run on; None leaves it to the kernel.
         nice: nice value of the decode thread, -20 (served first) to 19; None keeps the app's.
         wait: how the decode thread waits for a token: ``spin`` keeps its core busy meanwhile, as
@@ -69,7 +68,6 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     batch: int = 1
     spec_bandwidth: float | None = None
     profile_every_ns: int | None = 120_000_000_000
-    sensing: bool = True
     pin_core: int | None = None
     nice: int | None = None
     wait: Wait = "spin"

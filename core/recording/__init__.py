@@ -4,7 +4,7 @@ The format is described in docs/recording.md; `core.sources.recording` plays one
 """
 
 from idlegap.core.recording.format import End, Header, RecordingError
-from idlegap.core.recording.index import Survey, survey
+from idlegap.core.recording.index import RecordingIndex, read_index
 from idlegap.core.recording.reader import Ending, RecordingReader
 from idlegap.core.recording.recorder import Recorder, default_name
 from idlegap.core.recording.writer import DEFAULT_MAX_BYTES, WriterStatus
@@ -16,9 +16,9 @@ __all__ = [
     "Header",
     "Recorder",
     "RecordingError",
+    "RecordingIndex",
     "RecordingReader",
-    "Survey",
     "WriterStatus",
     "default_name",
-    "survey",
+    "read_index",
 ]

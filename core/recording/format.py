@@ -5,15 +5,21 @@ types are here. See docs/recording.md for the rules of versions.
 """
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
 from idlegap.core.protocol.events import SCHEMA_VERSION, AnyEvent
+from idlegap.core.protocol.quantities import Count, Ns
 from idlegap.core.protocol.settings import LEAST_BYTES_PER_S, MOST_BYTES_PER_S
+from idlegap.core.text.sanitize import printable, shorten
 
 MAX_LINE_BYTES = 4 << 20
 """A thousand times the longest line of real recordings (a profile window of 4 KB)."""
+
+LONGEST_PROBLEM = 400
+"""Characters of an error message: a hostile file may quote itself in it."""
 
 LATE_NS = 10_000_000_000
 """Lines may be this much earlier than the newest before them: an engine's batches wait for a
@@ -28,7 +34,7 @@ class RecordingError(ValueError):
 
     def __init__(self, path: Path, problem: str, line: int | None = None) -> None:
         where = f"{path}, line {line:,}" if line is not None else str(path)
-        super().__init__(printable(f"{where}: {problem}"))
+        super().__init__(shorten(printable(f"{where}: {problem}"), LONGEST_PROBLEM))
         self.path, self.line, self.problem = path, line, problem
 
 
@@ -45,20 +51,20 @@ class Header(msgspec.Struct, frozen=True, tag="recording", tag_field="type", for
         spec_bytes_per_s: the user's own figure for the memory bandwidth, if any.
     """
 
-    schema: int
+    schema: Count
     idlegap: str
     created: str
     host: str
-    started_ns: int
+    started_ns: Ns
     in_process: bool = False
-    spec_bytes_per_s: float | None = None
+    spec_bytes_per_s: Annotated[float, Meta(ge=LEAST_BYTES_PER_S, le=MOST_BYTES_PER_S)] | None = None
 
 
 class Late(msgspec.Struct, frozen=True, tag="late", tag_field="type", forbid_unknown_fields=True):
     """The next line was said at `t_ns`, long before those above it: the monitor was stopped or
     suspended, and has only now read what the engine had said meanwhile."""
 
-    t_ns: int
+    t_ns: Ns
 
 
 class End(msgspec.Struct, frozen=True, tag="end", tag_field="type", forbid_unknown_fields=True):
@@ -67,10 +73,10 @@ class End(msgspec.Struct, frozen=True, tag="end", tag_field="type", forbid_unkno
     `events` have been written; `lost` more could not be, because the disk was too slow.
     """
 
-    t_ns: int
+    t_ns: Ns
     reason: EndReason
-    events: int
-    lost: int = 0
+    events: Count
+    lost: Count = 0
 
 
 Line = AnyEvent | Late | End
@@ -81,7 +87,7 @@ class _Claim(msgspec.Struct):
     """As much of a header as any version must have, whatever else stands beside it."""
 
     type: str
-    schema: int
+    schema: Annotated[int, Meta(ge=1)]
     idlegap: str = "an unknown version"
 
 
@@ -104,31 +110,18 @@ def decode_header(line: bytes, path: Path) -> Header:
             f"this one reads up to format {SCHEMA_VERSION}: a newer idlegap is needed",
             1,
         )
-    if claim.schema < 1:
-        raise RecordingError(path, f"format {claim.schema} does not exist", 1)
     try:
-        header = msgspec.json.decode(line, type=Header)
+        return msgspec.json.decode(line, type=Header)
     except DECODE_ERRORS as error:
         raise RecordingError(path, f"damaged header: {error}", 1) from error
-    if not 0 <= header.started_ns < MAX_NS:
-        raise RecordingError(path, f"damaged header: started_ns {header.started_ns}", 1)
-    spec = header.spec_bytes_per_s
-    if spec is not None and not LEAST_BYTES_PER_S <= spec <= MOST_BYTES_PER_S:
-        raise RecordingError(path, f"damaged header: spec_bytes_per_s {spec}", 1)
-    return header
 
 
 DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """What msgspec raises for text that is no JSON, no UTF-8, of the wrong form, or too deep."""
 
-MAX_NS = 2**63
-"""Clock readings are signed 64-bit integers."""
 
-
-def printable(text: str, longest: int = 400) -> str:
-    """`text` without control characters, which a hostile file could send to the terminal."""
-    clean = "".join(char if char.isprintable() else "?" for char in text)
-    return clean if len(clean) <= longest else f"{clean[:longest]}…"
+LONGEST_TEXT = 400
+"""Of what a file is quoted with."""
 
 
 def own_version() -> str:

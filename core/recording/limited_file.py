@@ -14,7 +14,7 @@ LEAST_BYTES = 256 << 10
 _GZIP = 16 + zlib.MAX_WBITS
 
 
-class Sink:
+class LimitedFile:
     """An open file of at most `max_bytes`. It is compressed if its name ends in ``.gz``.
 
     What `write` has taken is readable even if the process is killed right afterwards: it is

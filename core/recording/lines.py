@@ -1,77 +1,59 @@
-"""Lines of a plain or gzip file, in bounded memory whatever the file holds."""
+"""Lines of a plain or gzip file, in bounded memory whatever the file holds.
 
+How far packed data may expand has no limit of its own: of a line, `MAX_LINE_BYTES` at most are
+unpacked before it is refused, lines pass one at a time, and text made to expand is most likely no
+event and so ends the reading at its first line. Sound lines that were packed a thousandfold cost the
+time that reading them takes, as in a plain file.
+"""
+
+import gzip
 import zlib
 from collections.abc import Iterator
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 from idlegap.core.recording.format import MAX_LINE_BYTES, RecordingError
 
-CHUNK_BYTES = 64 << 10
-MAX_EXPANSION = 200
-"""Recordings shrink to a twentieth; text made to expand reaches a thousand."""
-
-FREE_BYTES = 16 << 20
-"""A file may expand to this much whatever its size: it is nothing, and short files vary."""
-
-_GZIP_MAGIC = b"\x1f\x8b"
-_GZIP = 16 + zlib.MAX_WBITS
+_GZIP_FIRST_BYTE = b"\x1f"
+"""No recording begins with this control character."""
 
 
 class Lines:
-    """Iterates over the lines of `file` without their newlines; `number` is the current one.
+    """Iterates over the lines of `file` with their newlines; `number` is the current one.
 
-    A last line without a newline is not yielded but kept in `rest`: the writer was cut off
-    within it. Compressed data is recognised by its first bytes, whatever the file's name.
+    A last line without a newline is not yielded but kept in `rest`: the writer was cut off within
+    it. `rest` is None where the last line is whole, and b"" where its bytes cannot be unpacked.
+    Compressed data is recognised by its first byte, whatever the file's name.
 
     Raises (while iterating):
-        RecordingError: damaged compression, a line that is too long, or data made to expand.
+        RecordingError: damaged compression, or a line that is too long.
+        OSError: the file cannot be read.
     """
 
-    def __init__(self, file: BinaryIO, path: Path) -> None:
+    def __init__(self, file: BufferedReader, path: Path) -> None:
         self._file, self._path = file, path
         self.number = 0
-        self.rest = b""
+        self.rest: bytes | None = None
 
     def __iter__(self) -> Iterator[bytes]:
-        for chunk in self._chunks():
-            *whole, self.rest = (self.rest + chunk).split(b"\n")
-            for line in whole:
+        packed = self._file.peek(1)[:1] == _GZIP_FIRST_BYTE
+        file = gzip.GzipFile(fileobj=self._file) if packed else self._file
+        while line := self._read(file):
+            if line.endswith(b"\n"):
                 self.number += 1
                 yield line
-            if len(self.rest) > MAX_LINE_BYTES:
+            elif len(line) > MAX_LINE_BYTES:
                 self.number += 1
-                raise self._error(f"longer than {MAX_LINE_BYTES >> 20} MiB")
+                raise RecordingError(self._path, f"longer than {MAX_LINE_BYTES >> 20} MiB", self.number)
+            else:
+                self.rest = line
 
-    def _chunks(self) -> Iterator[bytes]:
-        data = self._file.read(CHUNK_BYTES)
-        if data.startswith(_GZIP_MAGIC):
-            yield from self._unpacked(data)
-            return
-        while data:
-            yield data
-            data = self._file.read(CHUNK_BYTES)
-
-    def _unpacked(self, data: bytes) -> Iterator[bytes]:
-        """Unpack one gzip member after another, a bounded piece at a time."""
-        unpacker = zlib.decompressobj(wbits=_GZIP)
-        packed, unpacked = len(data), 0
-        while data:
-            try:
-                piece = unpacker.decompress(data, CHUNK_BYTES)
-            except zlib.error as error:
-                raise self._error(f"damaged gzip data ({error})", ahead=1) from error
-            unpacked += len(piece)
-            if unpacked > FREE_BYTES + MAX_EXPANSION * packed:
-                raise self._error(f"expands more than {MAX_EXPANSION}-fold: no recording does", ahead=1)
-            yield piece
-            data = unpacker.unconsumed_tail
-            if unpacker.eof:
-                data = unpacker.unused_data
-                unpacker = zlib.decompressobj(wbits=_GZIP)
-            if not data:
-                data = self._file.read(CHUNK_BYTES)
-                packed += len(data)
-
-    def _error(self, problem: str, ahead: int = 0) -> RecordingError:
-        return RecordingError(self._path, problem, self.number + ahead)
+    def _read(self, file: BufferedReader | gzip.GzipFile) -> bytes:
+        try:
+            return file.readline(MAX_LINE_BYTES + 1)
+        except EOFError:
+            # Whatever the killed writer had flushed was unpacked before this.
+            self.rest = b""
+            return b""
+        except (gzip.BadGzipFile, zlib.error) as error:
+            raise RecordingError(self._path, f"damaged gzip data ({error})", self.number + 1) from error

@@ -5,7 +5,7 @@ from collections.abc import Callable
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 
 
-class Transport:
+class PlaybackClock:
     """Maps real time to the recording's, from `start_ns` to `end_ns`; stands at first.
 
     `clock` is CLOCK_MONOTONIC in ns; the recording's times are those of its own machine.

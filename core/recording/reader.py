@@ -8,8 +8,8 @@ from typing import Literal, Self
 
 import msgspec
 
-from idlegap.core.protocol.events import AnyEvent
-from idlegap.core.recording.checks import implausible
+from idlegap.core.protocol.events import AnyEvent, TokenBatch
+from idlegap.core.recording.checks import disorder
 from idlegap.core.recording.format import (
     DECODE_ERRORS,
     LATE_NS,
@@ -104,7 +104,7 @@ class RecordingReader:
         newest_ns = 0
         while (text := self._next_line()) is not None:
             line = self._decode(text)
-            if fault := implausible(line):
+            if isinstance(line, TokenBatch) and (fault := disorder(line)):
                 raise self._error(fault)
             if isinstance(line, End):
                 self._end(line)
@@ -122,9 +122,9 @@ class RecordingReader:
 
     def _read_header(self) -> Header:
         line = self._next_line()
-        if line is None and not self._numbers.rest:
+        if line is None and self._numbers.rest is None:
             raise RecordingError(self.path, "the file is empty")
-        return decode_header(line if line is not None else self._numbers.rest, self.path)
+        return decode_header(line or self._numbers.rest or b"", self.path)
 
     def _next_line(self) -> bytes | None:
         try:

@@ -2,13 +2,12 @@
 
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
 from idlegap.core.protocol.events import SCHEMA_VERSION, AnyEvent
 from idlegap.core.recording.format import Header, RecordingError, own_version
-from idlegap.core.recording.preamble import Standing
 from idlegap.core.recording.writer import DEFAULT_MAX_BYTES, Writer, WriterStatus
 
 
@@ -44,19 +43,20 @@ class Recorder:
         self._spec_bytes_per_s = spec_bytes_per_s
         self._clock, self._now = clock, now
         self._host = host if host is not None else platform.node()
-        self._standing = Standing()
         self._writer: Writer | None = None
 
     def __call__(self, event: AnyEvent) -> None:
         """Take one event of the session."""
-        self._standing.note(event)
         if self._writer is not None:
             self._writer.put(event)
 
-    def start(self, path: Path, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
+    def start(
+        self, path: Path, max_bytes: int = DEFAULT_MAX_BYTES, preamble: Iterable[AnyEvent] = ()
+    ) -> None:
         """Begin a recording in a new file, which gets no larger than `max_bytes`.
 
-        It begins with the events that still hold, so that it knows the machine and the mode.
+        `preamble` are the events that still hold (`core.session.facts.Facts.events`): one that starts in
+        the middle of a session begins with them, so that it knows the machine and the mode.
 
         Raises:
             RecordingError: one is going on, the file exists, or it cannot be created.
@@ -74,7 +74,7 @@ class Recorder:
             spec_bytes_per_s=self._spec_bytes_per_s,
         )
         writer = Writer(path, header, max_bytes, self._clock)
-        for event in self._standing.events():
+        for event in preamble:
             writer.put(event)
         writer.start()
         self._writer = writer

@@ -1,4 +1,4 @@
-"""Tokens as places in a recording: the one that was reached, and the slow ones."""
+"""Tokens as places in a recording, and where the slow ones are."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,8 +6,7 @@ from pathlib import Path
 from idlegap.core.protocol.events import Exclusion, Token, TokenBatch
 from idlegap.core.protocol.modes import ModeName
 from idlegap.core.recording.stream import timed_events
-from idlegap.core.session.session import remember
-from idlegap.core.session.state import Memory
+from idlegap.core.session.state import State
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +32,16 @@ def places(batch: TokenBatch, due_ns: int) -> list[TokenPlace]:
     ]
 
 
-class SlowTokens:
+class SlowTokenIndex:
     """Finds slow tokens by reading on, only as far as it is asked; what was found is kept.
 
-    A token is slow here if the session's strip flags it: the same memory judges it.
+    A token is slow here if the session's strip flags it: the same state judges it.
     """
 
     def __init__(self, path: Path, start_ns: int) -> None:
         self._events = timed_events(path, start_ns)
         self._found: list[TokenPlace] = []
-        self._memory = Memory.begin(start_ns)
+        self._state = State(start_ns)
 
     def after(self, t_ns: int) -> TokenPlace | None:
         """The first slow token that was done after `t_ns`, None if none follows."""
@@ -56,10 +55,10 @@ class SlowTokens:
 
     def _read_until(self, t_ns: int) -> None:
         for due_ns, event in self._events:
-            self._memory = remember(self._memory, event)
+            self._state.apply(event)
             if not isinstance(event, TokenBatch) or event.excluded is not None:
                 continue
-            usual = self._memory.modes[event.mode].usual()
+            usual = self._state.setup.modes[event.mode].usual()
             if usual is not None:
                 self._found += [place for place in places(event, due_ns) if usual.is_slow(place.token)]
             if self._found and self._found[-1].token.done_ns > t_ns:

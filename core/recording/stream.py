@@ -5,8 +5,12 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 from idlegap.core.protocol.events import AnyEvent, EngineFailed
-from idlegap.core.recording.format import MAX_NS, RecordingError
+from idlegap.core.protocol.quantities import MOST
+from idlegap.core.recording.format import RecordingError
 from idlegap.core.recording.reader import RecordingReader
+
+NEVER = MOST + 1
+"""Later than any time that an event can have."""
 
 LOOK_AHEAD = 20_000
 """Events that may be kept to find the next token: a quarter of an hour without any."""
@@ -30,7 +34,7 @@ def timed_events(path: Path, start_ns: int) -> Generator[Timed, None, None]:
         yield due_ns, EngineFailed(due_ns, str(error), hint="the file has changed since it was opened")
 
 
-class Tape:
+class EventStream:
     """Runs from the start of the recording at `path` to its end, once."""
 
     def __init__(self, path: Path, start_ns: int) -> None:
@@ -50,7 +54,7 @@ class Tape:
 
     def next_ns(self) -> int:
         """When the next event is due; later than any time if none is left."""
-        return self._ahead[0][0] if self._ahead or self._read() else MAX_NS
+        return self._ahead[0][0] if self._ahead or self._read() else NEVER
 
     def ahead(self) -> Iterator[Timed]:
         """What has not been taken yet, as far as one can look ahead."""

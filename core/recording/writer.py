@@ -18,7 +18,8 @@ from idlegap.core.recording.format import (
     Late,
     RecordingError,
 )
-from idlegap.core.recording.limited_file import Sink
+from idlegap.core.recording.limited_file import LimitedFile
+from idlegap.core.text.units import size
 
 DEFAULT_MAX_BYTES = 1_000_000_000
 FLUSH_S = 0.5
@@ -45,6 +46,16 @@ class WriterStatus:
     def active(self) -> bool:
         return self.ended is None and not self.error
 
+    @property
+    def text(self) -> str:
+        """What to say of a recording that has ended: where it is, and what is wrong with it."""
+        text = f"recorded {self.events:,} events, {size(self.size_bytes)}, into {self.path}"
+        if self.error:
+            text += f"; it ended early: {self.error}"
+        elif self.ended == "size limit":
+            text += "; it ended at its size limit"
+        return f"{text}; {self.lost:,} events were lost" if self.lost else text
+
 
 class Writer:
     """One recording being written. `put` and `stop` belong to the session's thread.
@@ -61,11 +72,11 @@ class Writer:
         self._ended: EndReason | None = None
         self._error = ""
         self._stopping = threading.Event()
-        self._sink = Sink(path, max_bytes)
+        self._file = LimitedFile(path, max_bytes)
         try:
-            self._sink.write(self._encoder.encode(header) + b"\n")
+            self._file.write(self._encoder.encode(header) + b"\n")
         except OSError as error:
-            self._sink.abandon()
+            self._file.abandon()
             raise RecordingError(path, f"cannot be written: {error.strerror}") from error
         self._thread = threading.Thread(target=self._run, name="recorder", daemon=True)
 
@@ -93,7 +104,7 @@ class Writer:
 
     @property
     def status(self) -> WriterStatus:
-        return WriterStatus(self._path, self._events, self._sink.size, self._lost, self._ended, self._error)
+        return WriterStatus(self._path, self._events, self._file.size, self._lost, self._ended, self._error)
 
     def flush(self) -> None:
         """Write what is pending. The thread does this every FLUSH_S."""
@@ -101,7 +112,7 @@ class Writer:
         lines = [line for event in taken if (line := self._encode(event))]
         if not lines:
             return
-        if self._sink.write(b"".join(lines)):
+        if self._file.write(b"".join(lines)):
             self._events += len(lines)
         else:
             self._finish("size limit")
@@ -123,7 +134,7 @@ class Writer:
 
     def _fail(self, problem: str) -> None:
         self._error = problem
-        self._sink.abandon()
+        self._file.abandon()
 
     def _encode(self, event: AnyEvent) -> bytes:
         """The event's line, after a `Late` one where needed; b"" for one that nobody could read."""
@@ -139,5 +150,5 @@ class Writer:
 
     def _finish(self, reason: EndReason) -> None:
         end = End(max(self._clock(), self._newest_ns), reason, self._events, self._lost)
-        self._sink.finish(self._encoder.encode(end) + b"\n")
+        self._file.finish(self._encoder.encode(end) + b"\n")
         self._ended = reason

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from itertools import groupby
+from statistics import median
 from typing import Any
 
 import matplotlib as mpl
@@ -15,9 +16,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from idlegap.core.measure.statistics import median, quantile
+from idlegap.core.measure.statistics import quantile
 from idlegap.core.protocol.modes import MODE_NAMES, ModeName
-from idlegap.core.report.setup import ModeFacts, Setup
+from idlegap.core.report.modes import ModeRow
+from idlegap.core.session.setup import TokenLog
 from idlegap.core.text.units import ms
 
 STYLE: dict[Any, Any] = {
@@ -53,25 +55,25 @@ class Point:
     most_ms: float
 
 
-def strip_points(setup: Setup, buckets: int = BUCKETS) -> list[Point]:
+def strip_points(log: TokenLog, buckets: int = BUCKETS) -> list[Point]:
     """The counted tokens in at most about `buckets` pieces of equal decode time, none of which
     spans a switch of modes."""
-    piece_ns = max(sum(setup.walls) // buckets, 1)
+    piece_ns = max(sum(log.walls_ns) // buckets, 1)
     points: list[Point] = []
     begin_ns, at = 0, 0
-    for _, run in groupby(setup.modes):
+    for _, run in groupby(log.modes):
         end = at + sum(1 for _ in run)
         while at < end:
             stop, length_ns = at, 0
             while stop < end and length_ns < piece_ns:
-                length_ns += setup.walls[stop]
+                length_ns += log.walls_ns[stop]
                 stop += 1
-            walls = setup.walls[at:stop]
+            walls = log.walls_ns[at:stop]
             points.append(
                 Point(
                     begin_ns / 1e9,
                     (begin_ns + length_ns) / 1e9,
-                    MODE_NAMES[setup.modes[at]],
+                    MODE_NAMES[log.modes[at]],
                     quantile(walls, 0.1) / 1e6,
                     median(walls) / 1e6,
                     quantile(walls, 0.9) / 1e6,
@@ -82,7 +84,7 @@ def strip_points(setup: Setup, buckets: int = BUCKETS) -> list[Point]:
     return points
 
 
-def strip(points: Sequence[Point], modes: Sequence[ModeFacts], bound_ns: int | None) -> bytes:
+def strip(points: Sequence[Point], modes: Sequence[ModeRow], bound_ns: int | None) -> bytes:
     """Token time over decode time, with the range of the middle 80 % of tokens, device-busy
     time and the bound."""
     busy = {facts.name: facts.split.busy_ns / 1e6 for facts in modes if facts.split is not None}
@@ -109,7 +111,7 @@ def strip(points: Sequence[Point], modes: Sequence[ModeFacts], bound_ns: int | N
     return _svg(figure)
 
 
-def bars(modes: Sequence[ModeFacts]) -> bytes:
+def bars(modes: Sequence[ModeRow]) -> bytes:
     """One bar for each mode: where its median token goes; a plain one where that is not known."""
     figure, axes = _figure(0.75 + 0.34 * len(modes))
     names = [facts.name for facts in modes]
@@ -141,7 +143,7 @@ def causes(totals: Sequence[tuple[str, int]]) -> bytes:
     return _svg(figure)
 
 
-def _parts(facts: ModeFacts) -> tuple[int, int, int, int]:
+def _parts(facts: ModeRow) -> tuple[int, int, int, int]:
     split = facts.split
     if split is None:
         return (0, 0, 0, 0)

@@ -6,11 +6,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from idlegap.core.protocol.modes import MODES
 from idlegap.core.report import charts, tables
-from idlegap.core.report.gather import Facts
-from idlegap.core.report.verdict import verdict
+from idlegap.core.report.conclusion import conclusion
+from idlegap.core.report.gather import Report
+from idlegap.core.text.reasons import words
 
 
-def render(facts: Facts) -> str:
+def render(facts: Report) -> str:
     """The whole page. Everything that came from the recording is escaped; charts are images
     within the page, so that nothing in them can act."""
     # Tags of the template must not leave blank lines behind.
@@ -22,12 +23,12 @@ def render(facts: Facts) -> str:
         lstrip_blocks=True,
     )
     bound_ns = facts.ceiling.bound_ns if facts.ceiling is not None else None
-    points = charts.strip_points(facts.setup)
+    points = charts.strip_points(facts.setup.log) if facts.setup.log is not None else []
     totals = tables.cause_totals(facts.slow)
     return environment.get_template("page.html").render(
         facts=facts,
         title=_title(facts),
-        verdict=verdict(facts),
+        conclusion=conclusion(facts),
         remarks=tables.remarks(facts),
         machine=tables.machine(facts),
         modes=tables.modes(facts),
@@ -39,10 +40,11 @@ def render(facts: Facts) -> str:
         strip=_image(charts.strip(points, facts.modes, bound_ns)) if points else "",
         bars=_image(charts.bars(facts.modes)) if facts.modes else "",
         causes=_image(charts.causes(totals)) if totals else "",
+        words=words,
     )
 
 
-def _title(facts: Facts) -> str:
+def _title(facts: Report) -> str:
     engine = facts.setup.engine
     device = facts.gpu.name if facts.gpu is not None and facts.gpu.name else None
     if device is None and engine is not None:

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean
 
 from idlegap.core.protocol.events import EngineReady, GpuInfo, GpuSample, HostInfo
-from idlegap.core.protocol.modes import BASELINE
-from idlegap.core.report.gather import Facts, elapsed_s
+from idlegap.core.report.gather import Report, elapsed_s
 from idlegap.core.report.host_speed import speed_remarks
-from idlegap.core.report.setup import ModeFacts
+from idlegap.core.report.modes import ModeRow
 from idlegap.core.slow_tokens.explain import SlowToken, total_shares
+from idlegap.core.text.names import cpu_name
 from idlegap.core.text.reasons import logit_diff_words, words
-from idlegap.core.text.units import bandwidth, cpu_name, gigabytes, ms, percent, times
+from idlegap.core.text.units import bandwidth, gigabytes, ms, percent, times
 
 Rows = list[tuple[str, ...]]
 NOT_AVAILABLE = "n/a"
@@ -18,7 +18,7 @@ MOST_SLOW = 20
 """Slow tokens that are listed; the totals cover all."""
 
 
-def machine(facts: Facts) -> Rows:
+def machine(facts: Report) -> Rows:
     """What was measured, and how it was recorded."""
     header = facts.header
     where = f" on {header.host}" if header.host else ""
@@ -32,7 +32,7 @@ def machine(facts: Facts) -> Rows:
     ]
 
 
-def remarks(facts: Facts) -> list[str]:
+def remarks(facts: Report) -> list[str]:
     """What a reader must know before believing the figures."""
     found = []
     if facts.header.in_process:
@@ -45,7 +45,8 @@ def remarks(facts: Facts) -> list[str]:
     for other in facts.others:
         shape = f"batch {other.engine.batch}, prompt {other.engine.prompt_tokens}, " if other.engine else ""
         name = other.engine.model if other.engine else "a model that is not known"
-        found.append(f"Not shown: {len(other.walls):,} tokens of another setup ({shape}{name}).")
+        tokens = len(other.log.walls_ns) if other.log is not None else 0
+        found.append(f"Not shown: {tokens:,} tokens of another setup ({shape}{name}).")
     found += speed_remarks(facts.setup, facts.header.started_ns)
     excluded = ", ".join(f"{count:,} {why}" for why, count in sorted(facts.setup.excluded.items()))
     if excluded:
@@ -53,9 +54,8 @@ def remarks(facts: Facts) -> list[str]:
     return found
 
 
-def modes(facts: Facts) -> Rows:
+def modes(facts: Report) -> Rows:
     """One row for each mode: times, split and speed-up."""
-    base = facts.mode(BASELINE)
     return [
         (
             mode.name,
@@ -67,18 +67,18 @@ def modes(facts: Facts) -> Rows:
             f"{mode.kernels:,}" if mode.kernels is not None else NOT_AVAILABLE,
             ms(mode.prefill_ns) if mode.prefill_ns is not None else NOT_AVAILABLE,
             ms(mode.run_delay_ns) if mode.run_delay_ns is not None else NOT_AVAILABLE,
-            times(base.wall_ns / mode.wall_ns) if base is not None else NOT_AVAILABLE,
+            times(mode.speedup) if mode.speedup is not None else NOT_AVAILABLE,
         )
         for mode in facts.modes
     ]
 
 
-def meters(facts: Facts) -> Rows:
+def meters(facts: Report) -> Rows:
     """One row for each mode: what each meter says about how busy the GPU was."""
     return [row for mode in facts.modes if (row := _meter_row(facts, mode)) is not None]
 
 
-def verified(facts: Facts) -> Rows:
+def verified(facts: Report) -> Rows:
     """One row for each mode that was compared with eager-static, token by token."""
     return [
         (
@@ -89,11 +89,12 @@ def verified(facts: Facts) -> Rows:
             f"{found.noise_diff:.4f}",
             "differs by more than ten times that" if found.flagged else "within eager's own noise",
         )
-        for found in facts.setup.verified.values()
+        for kept in facts.setup.modes.values()
+        if (found := kept.verified) is not None
     ]
 
 
-def dose_response(facts: Facts) -> Rows:
+def dose_response(facts: Report) -> Rows:
     """One row for each mode and number of neighbours of our own making."""
     return [
         (
@@ -108,7 +109,7 @@ def dose_response(facts: Facts) -> Rows:
     ]
 
 
-def slowest(facts: Facts) -> Rows:
+def slowest(facts: Report) -> Rows:
     """The slow tokens that cost the most, most costly first."""
     chosen = sorted(facts.slow, key=lambda token: -token.excess_ns)[:MOST_SLOW]
     return [
@@ -130,21 +131,17 @@ def cause_totals(slow: Sequence[SlowToken]) -> list[tuple[str, int]]:
     return sorted(total_shares(slow).items(), key=lambda entry: -entry[1])
 
 
-def _split_cells(mode: ModeFacts) -> tuple[str, str, str]:
+def _split_cells(mode: ModeRow) -> tuple[str, str, str]:
     if mode.split is None:
         return (NOT_AVAILABLE, NOT_AVAILABLE, NOT_AVAILABLE)
     split = mode.split
     return (ms(split.busy_ns), ms(split.launch_latency_ns + split.device_gap_ns), ms(split.host_gap_ns))
 
 
-def _meter_row(facts: Facts, mode: ModeFacts) -> tuple[str, ...] | None:
-    samples = facts.setup.samples.get(mode.name, [])
+def _meter_row(facts: Report, mode: ModeRow) -> tuple[str, ...] | None:
+    samples = facts.samples.get(mode.name, [])
     busy = percent(mode.split.busy_ns / mode.wall_ns) if mode.split is not None else NOT_AVAILABLE
-    engine, limits = facts.setup.engine, facts.ceiling
-    spec = limits.spec_bytes_per_s if limits is not None else None
-    arithmetic = NOT_AVAILABLE
-    if engine is not None and spec:
-        arithmetic = percent(engine.weight_bytes / (mode.wall_ns / 1e9) / spec)
+    arithmetic = percent(mode.mbu_spec) if mode.mbu_spec is not None else NOT_AVAILABLE
     if not samples and mode.split is None:
         return None
     return (
@@ -216,17 +213,17 @@ def _engine_rows(engine: EngineReady) -> Iterator[tuple[str, str]]:
     yield "software", f"{engine.device_name}: {software}"
 
 
-def _ceiling_rows(facts: Facts) -> Iterator[tuple[str, str]]:
+def _ceiling_rows(facts: Report) -> Iterator[tuple[str, str]]:
     limits = facts.ceiling
     if limits is None:
         return
     measured = limits.bandwidth.copy_bytes_per_s if limits.bandwidth is not None else None
     spec = bandwidth(limits.spec_bytes_per_s) if limits.spec_bytes_per_s else NOT_AVAILABLE
     copied = bandwidth(measured) if measured else NOT_AVAILABLE
-    yield "bandwidth", f"{copied} measured, {spec} specified ({limits.spec_source})"
+    yield "bandwidth", f"{copied} measured, {spec} specified ({words(limits.spec_source)})"
     if limits.bound_ns is not None:
         yield "bound", f"{ms(limits.bound_ns)} ms: reading all weights once at the measured bandwidth"
 
 
-def _at(facts: Facts, t_ns: int) -> str:
+def _at(facts: Report, t_ns: int) -> str:
     return f"{elapsed_s(facts, t_ns):,.2f} s"

@@ -63,7 +63,7 @@ class Gpm:
         self._sampled_ns = now_ns
 
     def forget(self) -> None:
-        """Drop the last sample, so that no mean spans a pause or a failure."""
+        """Drop the last sample, so that no mean spans a failure."""
         self._sampled_ns = None
         self.values = {}
         self.missing = {name: because("gpm-second-sample") for name, _ in METRICS}

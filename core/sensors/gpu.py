@@ -62,8 +62,6 @@ class GpuReader:
         self._load = load
         self._clock = clock
         self._wanted: str | None = None
-        self._paused = False
-        self._pause_told = False
         self._calls: NvmlCalls | None = None
         self._started = False
         self._start_retry = Retry()
@@ -77,17 +75,8 @@ class GpuReader:
         """Read the device called `uuid` (torch's or NVML's spelling); None: the only one."""
         self._wanted = uuid
 
-    def set_paused(self, paused: bool) -> None:
-        """Make no NVML call at all until resumed."""
-        self._paused = paused
-
     def tick(self, now_ns: int) -> list[GpuInfo | GpuSample]:
         """Read what is due at `now_ns`, connecting first where that is not done yet."""
-        if self._paused:
-            return self._pause(now_ns)
-        if self._pause_told and self._readings:
-            self._readings.resume()
-        self._pause_told = False
         before_ns = self._calls.spent_ns if self._calls else 0
         events: list[GpuInfo | GpuSample] = []
         events.extend(self._connect(now_ns))
@@ -115,12 +104,6 @@ class GpuReader:
             self._started = False
             with suppress(ReadingError):
                 self._calls("nvmlShutdown", lambda nvml: nvml.nvmlShutdown())
-
-    def _pause(self, now_ns: int) -> list[GpuInfo | GpuSample]:
-        if self._pause_told:
-            return []
-        self._pause_told = True
-        return [without_values(now_ns, because("nvml-paused"))]
 
     def _connect(self, now_ns: int) -> list[GpuInfo]:
         """Start NVML and find the device, if that is still to be done and due."""

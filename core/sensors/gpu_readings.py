@@ -146,10 +146,6 @@ class GpuReadings:
             missing=self._gpm.missing | self.unavailable(now_ns),
         )
 
-    def resume(self) -> None:
-        """Go on after a pause."""
-        self._gpm.forget()
-
     def close(self) -> None:
         """Give back what was allocated in NVML."""
         self._gpm.close()

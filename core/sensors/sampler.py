@@ -126,10 +126,6 @@ class Sampler:
         self._host.cpu.watch_engine(pid, tid)
         self._gpu.select(device_uuid)
 
-    def set_paused(self, paused: bool) -> None:
-        """Stop all NVML calls, or go on: the way to see what they cost."""
-        self._gpu.set_paused(paused)
-
     def stop(self, timeout_s: float = 2.0) -> None:
         """End both threads, waiting no longer than this; one that hangs in NVML is left behind."""
         self._stopping.set()

@@ -1,190 +1,195 @@
-"""From what is remembered to what is shown: builds one snapshot."""
+"""Builds the snapshot from what the state knows: once for each frame."""
 
-from dataclasses import replace
+from statistics import median
 
 from idlegap.core.measure.cpu_time import CpuWork, cpu_work
-from idlegap.core.measure.device_time import Split, split_token
-from idlegap.core.measure.roofline import Ceiling, ceiling
-from idlegap.core.measure.statistics import median
-from idlegap.core.protocol.modes import BASELINE, MODES, REPLAYED, ModeSpec
+from idlegap.core.measure.device_time import split_token
+from idlegap.core.measure.host_speed import told_by_cpu_time
+from idlegap.core.measure.rate import mean_ns, speed_up, tokens_per_s
+from idlegap.core.measure.roofline import ceiling
+from idlegap.core.protocol.events import Token
+from idlegap.core.protocol.modes import BASELINE, MODES, ModeSpec
 from idlegap.core.protocol.reasons import Reason, ReasonOrText, because
-from idlegap.core.session.host_changes import told_by_cpu_time
-from idlegap.core.session.mode_history import ModeHistory
-from idlegap.core.session.snapshot import STRIP_BUCKET_NS, ModeView, Rate, Snapshot, Strip
-from idlegap.core.session.state import Memory
-from idlegap.core.slow_tokens.contention import (
-    RECENT_NS,
-    Situation,
-    advice,
-    contention_now,
-    mean_token,
-    recently_begun,
+from idlegap.core.session.mode_history import ModeFigures, ModeHistory
+from idlegap.core.session.snapshot import (
+    NO_APP,
+    STRIP_BUCKET_NS,
+    TOKENLESS,
+    FromApp,
+    ModeView,
+    Playback,
+    Rate,
+    Snapshot,
+    Strip,
 )
-from idlegap.core.text.sentence import TOKENLESS, limiting_sentence
+from idlegap.core.session.state import State
+from idlegap.core.slow_tokens.causes import Contention, RecentTokens
+from idlegap.core.slow_tokens.contention import RECENT_NS, contention_now, mean_token, recently_begun
 
 NOTICE_NS = 8_000_000_000
 """A notice stays on screen this long."""
 
 
-def picture(memory: Memory, now_ns: int, *, in_process: bool, spec_bytes_per_s: float | None) -> Snapshot:
-    """The snapshot at `now_ns`. `spec_bytes_per_s` is the user's own figure, if any."""
-    rate = _rate(memory)
+def snapshot_of(
+    state: State,
+    now_ns: int,
+    *,
+    in_process: bool,
+    spec_bytes_per_s: float | None,
+    app: FromApp = NO_APP,
+    playback: Playback | None = None,
+) -> Snapshot:
+    """The snapshot at `now_ns`. `spec_bytes_per_s` is the user's own figure, if any; `app` is what
+    only the app knows, `playback` where a replay stands."""
+    facts, history = state.facts, _history(state)
+    rate = _rate(state, history)
     ceilings = ceiling(
-        memory.engine,
-        memory.bandwidth,
-        memory.machine.gpu_info,
+        facts.engine,
+        facts.bandwidth,
+        facts.gpu_info,
         spec_override=spec_bytes_per_s,
         tok_per_s=rate.tok_per_s if rate else None,
     )
-    modes = tuple(_mode_view(memory, spec, ceilings) for spec in MODES)
+    refused, baseline = facts.refused, state.setup.modes[BASELINE].figures()
+    bound_ns = ceilings.bound_ns if ceilings else None
+    modes = tuple(_mode_view(state, spec, refused.get(spec.name), bound_ns, baseline) for spec in MODES)
     current = next((view for view in modes if view.current), None)
-    snapshot = Snapshot(
+    halted = _halted(state, now_ns)
+    recent = () if history is None or halted else recently_begun(reversed(history.latest), now_ns)
+    mean = mean_token(recent)
+    work = _cpu_work(state, history, recent) if history is not None and not halted else None
+    usual = state.usual()
+    return Snapshot(
         t_ns=now_ns,
-        stage=memory.stage,
-        engine=memory.engine,
-        failed=memory.failed,
-        mode=memory.mode,
+        stage=state.stage,
+        engine=facts.engine,
+        failed=facts.failed,
+        mode=state.mode,
         modes=modes,
         rate=rate,
-        halted=_halted(memory, now_ns),
-        newest_ns=memory.newest.done_ns if memory.newest is not None else None,
+        recent=mean,
+        cpu_work=work if isinstance(work, CpuWork) else None,
+        cpu_work_reason=work if isinstance(work, Reason) else "",
+        halted=halted,
+        newest_ns=state.newest.done_ns if state.newest is not None else None,
         strip=Strip(
             now_bucket=now_ns // STRIP_BUCKET_NS,
-            columns=memory.strip.columns(now_ns),
-            marks=memory.strip.marks(),
+            columns=state.strip.columns(now_ns),
+            marks=state.strip.marks(),
             busy_ns=current.split.busy_ns if current and current.split else None,
-            bound_ns=ceilings.bound_ns if ceilings else None,
+            bound_ns=bound_ns,
         ),
         ceiling=ceilings,
-        host=memory.machine.host,
-        cpu=memory.machine.cpu,
-        cgroup=memory.machine.cgroup,
-        gpu_info=memory.machine.gpu_info,
-        gpu=memory.machine.gpu,
-        monitor=memory.machine.monitor,
-        notice=memory.notice if now_ns - memory.notice_ns < NOTICE_NS else "",
-        text=memory.text,
-        paused=memory.stage.stage == "paused",
-        dropped=memory.dropped,
-        excluded=memory.excluded,
-        at_new_length=memory.mode is not None and memory.modes[memory.mode].at_new_length,
+        host=facts.host,
+        cpu=facts.cpu,
+        cgroup=facts.cgroup,
+        gpu_info=facts.gpu_info,
+        gpu=facts.gpu,
+        monitor=facts.monitor,
+        notice=state.notice if now_ns - state.notice_ns < NOTICE_NS else "",
+        text=state.text,
+        paused=state.stage.stage == "paused",
+        dropped=facts.dropped,
+        excluded=state.excluded,
+        at_new_length=history is not None and history.at_new_length,
         in_process=in_process,
-        slow=tuple(memory.slow.recent),
-        slow_shares=memory.slow.shares(),
-        host_changes=memory.host_changes.standing,
-        neighbours=memory.neighbours,
-    )
-    return _judged(memory, snapshot)
-
-
-def _judged(memory: Memory, snapshot: Snapshot) -> Snapshot:
-    """Add the threshold of the current mode, the badge, the sentence and the advice."""
-    history = memory.modes[memory.mode] if memory.mode is not None else None
-    usual = history.usual() if history is not None else None
-    tokens = history.latest if history is not None else ()
-    if history is not None and not snapshot.halted:
-        snapshot = _with_recent(memory, history, snapshot)
-    contention = None
-    if memory.failed is None:
-        contention = contention_now(
-            snapshot.recent,
-            rivals=memory.attribution.rivals(tokens[-1]) if tokens else (None, None),
-            cpu=memory.machine.cpu,
-            cgroup=memory.machine.cgroup,
-            host=memory.machine.host,
-        )
-    situation = Situation(
-        mode=memory.mode,
-        cpu=memory.machine.cpu,
-        cgroup=memory.machine.cgroup,
-        host=memory.machine.host,
-        in_process=snapshot.in_process,
-        ours=memory.neighbours,
-        wait=memory.engine.wait if memory.engine is not None else "spin",
-        graphs=REPLAYED not in memory.refused,
-    )
-    return replace(
-        snapshot,
+        slow=tuple(state.slow.recent),
+        slow_shares=state.slow.shares(),
+        host_changes=state.setup.host_changes.standing,
         threshold_ns=usual.threshold_ns if usual is not None else None,
-        contended=contention.text if contention is not None else "",
-        sentence=limiting_sentence(snapshot, contention),
-        advice=advice(contention, snapshot.slow_shares, situation),
+        contention=_contention(state, history, mean),
+        neighbours=facts.neighbours,
+        playback=playback,
+        app=app,
     )
 
 
-def _with_recent(memory: Memory, history: ModeHistory, snapshot: Snapshot) -> Snapshot:
-    """Add what the current mode's tokens of the last two seconds tell."""
-    recent = recently_begun(reversed(history.latest), snapshot.t_ns)
-    snapshot = replace(snapshot, recent=mean_token(recent))
-    work: CpuWork | Reason = because("new-lengths")
-    if not told_by_cpu_time(memory.engine):
-        work = because("cpu-computes")
-    elif not history.at_new_length:
-        work = cpu_work(recent, history.least_cpu)
-    if isinstance(work, Reason):
-        return replace(snapshot, cpu_work_reason=work)
-    return replace(snapshot, cpu_work=work)
+def _history(state: State) -> ModeHistory | None:
+    return state.setup.modes[state.mode] if state.mode is not None else None
 
 
-def _halted(memory: Memory, now_ns: int) -> bool:
+def _contention(state: State, history: ModeHistory | None, recent: RecentTokens | None) -> Contention | None:
+    facts = state.facts
+    if facts.failed is not None:
+        return None
+    newest = history.latest[-1] if history is not None and history.latest else None
+    return contention_now(
+        recent,
+        cpu_users=state.attribution.cpu_users(newest) if newest is not None else (None, None),
+        cpu=facts.cpu,
+        cgroup=facts.cgroup,
+        host=facts.host,
+    )
+
+
+def _cpu_work(state: State, history: ModeHistory, recent: list[Token] | tuple[()]) -> CpuWork | Reason:
+    """CPU time of the `recent` tokens, or why it says nothing of the host."""
+    if not told_by_cpu_time(state.facts.engine):
+        return because("cpu-computes")
+    if history.at_new_length:
+        return because("new-lengths")
+    busy_ns = history.profile.busy_ns if history.profile is not None else None
+    return cpu_work(recent, history.least_cpu, busy_ns)
+
+
+def _halted(state: State, now_ns: int) -> bool:
     """Whether nothing decodes: in a stage without tokens, or if none came for longer than the
     figures on screen cover and than two tokens as long as the last one take."""
-    if memory.stage.stage in (*TOKENLESS, "paused", "failed"):
+    if state.stage.stage in (*TOKENLESS, "paused", "failed"):
         return True
-    newest = memory.newest
+    newest = state.newest
     return newest is not None and now_ns - newest.done_ns > max(RECENT_NS, 2 * newest.wall_ns)
 
 
-def _rate(memory: Memory) -> Rate | None:
-    if memory.mode is None or memory.engine is None:
-        return None
-    history = memory.modes[memory.mode]
-    figures = history.latest_figures()
-    if figures is None:
+def _rate(state: State, history: ModeHistory | None) -> Rate | None:
+    engine, figures = state.facts.engine, history.latest_figures() if history is not None else None
+    if engine is None or history is None or figures is None:
         return None
     walls_ns = history.recent_walls_ns()
-    total_ns = sum(walls_ns)
     return Rate(
-        tok_per_s=memory.engine.batch * len(walls_ns) * 1e9 / total_ns,
-        mean_ns=total_ns // len(walls_ns),
+        tok_per_s=tokens_per_s(engine.batch, walls_ns),
+        mean_ns=mean_ns(walls_ns),
         p50_ns=figures.wall_ns,
         p99_ns=figures.p99_ns,
         tokens=figures.tokens,
     )
 
 
-def _mode_view(memory: Memory, spec: ModeSpec, ceilings: Ceiling | None) -> ModeView:
-    history = memory.modes[spec.name]
-    view = ModeView(
+def _mode_view(
+    state: State,
+    spec: ModeSpec,
+    refusal: ReasonOrText | None,
+    bound_ns: int | None,
+    baseline: ModeFigures | None,
+) -> ModeView:
+    history = state.setup.modes[spec.name]
+    figures, window = history.figures(), history.profile
+    speedup = split = None
+    split_reason: ReasonOrText = ""
+    if figures is not None:
+        split_reason = because("no-window-yet")
+        if history.rejected is not None:
+            split_reason = history.rejected.reason
+        if window is not None:
+            split, split_reason = split_token(figures.wall_ns, window, bound_ns), ""
+        if baseline is not None and not history.first_round:
+            speedup = speed_up(baseline.wall_ns, figures.wall_ns)
+    return ModeView(
         key=spec.key,
         name=spec.name,
         summary=spec.summary,
-        reason=memory.refused.get(spec.name),
-        current=spec.name == memory.mode,
+        reason=refusal,
+        current=spec.name == state.mode,
         tokens=history.total or len(history.new),
+        wall_ns=figures.wall_ns if figures is not None else None,
+        p99_ns=figures.p99_ns if figures is not None else None,
+        dispatch_ns=figures.dispatch_ns if figures is not None else None,
+        wait_ns=figures.wait_ns if figures is not None else None,
         prefill_ns=round(median(list(history.prefills_ns))) if history.prefills_ns else None,
-        profile=history.profile,
-        verified=history.verified,
-    )
-    figures = history.figures()
-    if figures is None:
-        return view
-    baseline = memory.modes[BASELINE].figures()
-    split: Split | None = None
-    reason: ReasonOrText = because("no-window-yet")
-    if history.profile is not None:
-        split = split_token(figures.wall_ns, history.profile, ceilings.bound_ns if ceilings else None)
-        reason = ""
-    elif history.rejected is not None:
-        reason = history.rejected.reason
-    return replace(
-        view,
-        wall_ns=figures.wall_ns,
-        p99_ns=figures.p99_ns,
-        dispatch_ns=figures.dispatch_ns,
-        wait_ns=figures.wait_ns,
-        speedup=baseline.wall_ns / figures.wall_ns if baseline and not history.first_round else None,
-        first_round=history.first_round,
+        speedup=speedup,
         split=split,
-        split_reason=reason,
+        split_reason=split_reason,
+        profile=window,
+        verified=history.verified,
+        first_round=figures is not None and history.first_round,
     )

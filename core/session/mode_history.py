@@ -3,9 +3,10 @@
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from statistics import median
 
 from idlegap.core.measure.cpu_time import LeastCpu
-from idlegap.core.measure.statistics import median, quantile
+from idlegap.core.measure.statistics import quantile
 from idlegap.core.measure.typical_token import Typical, typical
 from idlegap.core.protocol.events import ProfileWindow, Token, Verified
 
@@ -36,6 +37,7 @@ class ModeHistory:
 
     `tokens` are counted ones, of an earlier visit while they are `_stale`. `new` are those at new
     cache lengths since the last counted one of this visit; they stand in where there are no others.
+    `token_ns` is about what a token takes, as last seen, counted or not.
     A mode that has `_resumed` has decoded nothing yet since it was entered.
     """
 
@@ -47,6 +49,7 @@ class ModeHistory:
     verified: Verified | None = None
     least_cpu: LeastCpu = field(default_factory=LeastCpu)
     total: int = 0
+    token_ns: int | None = None
     _stale: bool = False
     _resumed: bool = False
     _typical: Typical | None = None

@@ -1,6 +1,6 @@
 """The session: joins one source of events with the sensors and with whoever listens.
 
-Data flows one way: source and sampler → `pump` → memory and listeners → snapshot.
+Data flows one way: source and sampler → `pump` → state and listeners → snapshot.
 """
 
 import time
@@ -18,12 +18,33 @@ from idlegap.core.protocol.events import (
     Neighbours,
     SensorEvent,
 )
-from idlegap.core.session.build import picture
-from idlegap.core.session.snapshot import Snapshot
-from idlegap.core.session.state import Memory
-from idlegap.core.sources.source import Source
+from idlegap.core.session.build import snapshot_of
+from idlegap.core.session.snapshot import NO_APP, FromApp, Playback, Snapshot
+from idlegap.core.session.state import State
 
 Listener = Callable[[AnyEvent], None]
+
+
+class Source(Protocol):
+    """A source of events. All methods are called from the app's threads, never block for
+    long, and may be called in any order after `start`."""
+
+    in_process: bool
+
+    def start(self) -> None:
+        """Begin to produce events."""
+
+    def poll(self) -> list[AnyEvent]:
+        """Take what has arrived since the last call, oldest first."""
+
+    def send(self, command: AnyCommand) -> None:
+        """Ask for something; ignored where the source cannot do it."""
+
+    def restart(self) -> None:
+        """Start again after the source has failed."""
+
+    def close(self) -> None:
+        """End the source and wait, within a bound, until it is gone."""
 
 
 class Sensors(Protocol):
@@ -40,7 +61,7 @@ class Session:
     """One source, its sensors and its listeners. Used from one thread.
 
     `sensors` is built by the caller with `sensor_events.append` as its callback; a replay has
-    none, because its recording holds the samples.
+    none, because its recording holds the samples. `keep_all` keeps every token and sample.
     """
 
     def __init__(
@@ -51,6 +72,7 @@ class Session:
         sensor_events: "deque[SensorEvent] | None" = None,
         listeners: Sequence[Listener] = (),
         spec_bytes_per_s: float | None = None,
+        keep_all: bool = False,
         clock: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
         self._source = source
@@ -59,7 +81,8 @@ class Session:
         self._listeners = tuple(listeners)
         self._spec_bytes_per_s = spec_bytes_per_s
         self._clock = clock
-        self._memory = Memory.begin(clock())
+        self._keep_all = keep_all
+        self.state = State(clock(), keep_all)
 
     def start(self) -> None:
         """Start sensors and source. A source that the system does not let start has failed."""
@@ -73,15 +96,22 @@ class Session:
         for event in in_time_order(self._source.poll(), sensed):
             self._take(event)
 
-    def snapshot(self, now_ns: int) -> Snapshot:
-        """Pump, and say what the screen shows at `now_ns`."""
+    def snapshot(self, now_ns: int, app: FromApp = NO_APP) -> Snapshot:
+        """Pump, and say what the screen shows at `now_ns`; `app` is what only the app knows."""
         self.pump()
-        return picture(
-            self._memory,
+        return snapshot_of(
+            self.state,
             now_ns,
             in_process=self._source.in_process,
             spec_bytes_per_s=self._spec_bytes_per_s,
+            app=app,
+            playback=self.playback,
         )
+
+    @property
+    def playback(self) -> Playback | None:
+        """Where a replay stands; None live."""
+        return None
 
     def send(self, command: AnyCommand) -> None:
         """Pass a command to the source."""
@@ -103,7 +133,7 @@ class Session:
 
     def reset(self, t_ns: int) -> None:
         """Forget everything: the source begins anew at `t_ns` (a replay was wound back)."""
-        self._memory = Memory.begin(t_ns)
+        self.state = State(t_ns, self._keep_all)
 
     def close(self) -> None:
         """End the source, take its last events, stop the sensors."""
@@ -119,19 +149,11 @@ class Session:
             self._take(EngineFailed(self._clock(), f"cannot be started: {error}"))
 
     def _take(self, event: AnyEvent) -> None:
-        self._memory = remember(self._memory, event)
+        self.state.apply(event)
         if isinstance(event, EngineReady) and self._sensors is not None:
             self._sensors.watch_engine(event.pid, event.tid, event.device_uuid)
         for listener in self._listeners:
             listener(event)
-
-
-def remember(memory: Memory, event: AnyEvent) -> Memory:
-    """Take one event into account; a restarted engine begins a new memory."""
-    if isinstance(event, EngineStage) and event.stage == "starting":
-        memory = memory.restarted(event.t_ns)
-    memory.apply(event)
-    return memory
 
 
 def in_time_order(*streams: Sequence[AnyEvent]) -> list[AnyEvent]:

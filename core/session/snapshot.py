@@ -16,6 +16,7 @@ from idlegap.core.protocol.events import (
     CpuSample,
     EngineFailed,
     EngineReady,
+    Exclusion,
     GpuInfo,
     GpuSample,
     HostInfo,
@@ -26,7 +27,20 @@ from idlegap.core.protocol.events import (
 )
 from idlegap.core.protocol.modes import ModeName
 from idlegap.core.protocol.reasons import ReasonOrText
-from idlegap.core.slow_tokens.causes import Cause, CauseTotal, RecentTokens, SlowView
+from idlegap.core.slow_tokens.causes import Cause, CauseTotal, Contention, RecentTokens, SlowView
+
+TOKENLESS: tuple[Stage, ...] = (
+    "starting",
+    "importing",
+    "downloading",
+    "building",
+    "bandwidth",
+    "warming up",
+    "capturing",
+    "compiling",
+    "verifying",
+)
+"""Stages in which no counted token can flow, whatever was measured before."""
 
 STRIP_BUCKET_NS = 250_000_000
 """Time that one half-column of the latency strip stands for."""
@@ -166,11 +180,21 @@ class RecordingView:
 
 
 @dataclass(frozen=True, slots=True)
+class PlayedToken:
+    """The token that a replay has reached: its place, what it took, and why it does not count."""
+
+    round: int
+    index: int
+    wall_ns: int
+    excluded: Exclusion | None
+
+
+@dataclass(frozen=True, slots=True)
 class Playback:
     """Where the replay of a recording stands; positions are ns since its start.
 
-    `switches_ns` are the positions at which the mode changes. `token` describes the token that
-    was reached last. `behind` while a jump's events are still being taken. `ending` is what the
+    `switches_ns` are the positions at which the mode changes. `token` is the one that was
+    reached last. `behind` while a jump's events are still being taken. `ending` is what the
     user should know about the recording's end, "" where it is whole.
     """
 
@@ -181,8 +205,32 @@ class Playback:
     ended: bool = False
     behind: bool = False
     switches_ns: tuple[int, ...] = ()
-    token: str = ""
+    token: PlayedToken | None = None
     ending: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The app's answer to a key. `asked` is the mode that a key asked for, until the engine has entered
+    or refused it; `heard` is the session's own notice when the answer was given; `old` that it has
+    been shown for as long as an answer is."""
+
+    text: str
+    asked: ModeName | None = None
+    heard: str = ""
+    old: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FromApp:
+    """What only the app knows: the recording that it makes, and its answer to a key."""
+
+    recording: RecordingView | None = None
+    answer: Answer | None = None
+
+
+NO_APP = FromApp()
+"""No app shows the snapshot, or it has nothing to say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,11 +244,10 @@ class Snapshot:
     Slow tokens are explained up to a second late, when the samples that cover them are in.
     `slow` holds the newest first; `slow_shares` covers all of them since the mode was entered,
     largest first. `host_changes` compares the modes' last visits. `threshold_ns` is the wall time
-    above which a token of the current mode counts as slow. `contended` is empty while nobody holds
-    the decode thread back, `advice` while there is nothing to advise. `at_new_length` says that the
+    above which a token of the current mode counts as slow. `contention` is None while nothing holds the
+    decode thread back. `at_new_length` says that the
     newest tokens, and so `rate` and `recent`, are of cache lengths met for the first time.
-    `neighbours` are those of our own making. `recording` and `playback` are added by the app that
-    records or replays.
+    `neighbours` are those of our own making. `playback` is where a replay stands.
     """
 
     t_ns: int
@@ -223,7 +270,6 @@ class Snapshot:
     gpu_info: GpuInfo | None = None
     gpu: GpuSample | None = None
     monitor: MonitorSample | None = None
-    sentence: str = ""
     notice: str = ""
     text: str = ""
     paused: bool = False
@@ -235,11 +281,26 @@ class Snapshot:
     slow_shares: tuple[CauseTotal, ...] = ()
     host_changes: tuple[HostChange, ...] = ()
     threshold_ns: int | None = None
-    contended: str = ""
-    advice: str = ""
+    contention: Contention | None = None
     neighbours: int = 0
-    recording: RecordingView | None = None
     playback: Playback | None = None
+    app: FromApp = NO_APP
+
+    @property
+    def recording(self) -> RecordingView | None:
+        """The recording that is being made."""
+        return self.app.recording
+
+    @property
+    def message(self) -> str:
+        """What the user should read now: the app's answer to a key, or what the session has to say."""
+        answer = self.app.answer
+        if answer is None or (self.notice and self.notice != answer.heard):
+            return self.notice
+        replied = self.mode == answer.asked or self.failed is not None
+        # A refusal in the same words as the last one: the engine just goes on decoding.
+        replied = replied or (answer.old and self.stage.stage == "decoding")
+        return self.notice if answer.asked is not None and replied else answer.text
 
     def mode_view(self, name: ModeName | None) -> ModeView | None:
         """The row of mode `name`, if the session knows it."""

@@ -1,15 +1,16 @@
-"""Everything that the events have said so far, in bounded memory.
+"""The state of a session: the one place where events are taken into account.
 
-`Memory.apply` takes one event of any kind, live or replayed; `core.session.build` turns
-the result into a snapshot.
+`State.apply` takes one event of any kind, live or replayed. The live screen, a replay, a report, a
+bench, the exporter and a recording that begins in the middle all read what it knows.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from idlegap.core.measure.host_speed import told_by_cpu_time
+from idlegap.core.measure.typical_token import Typical
 from idlegap.core.protocol.events import (
     AnyEvent,
-    Bandwidth,
-    Dropped,
     EngineFailed,
     EngineReady,
     EngineStage,
@@ -25,58 +26,64 @@ from idlegap.core.protocol.events import (
     TokenBatch,
     Verified,
 )
-from idlegap.core.protocol.modes import MODE_NAMES, ModeName
-from idlegap.core.protocol.reasons import ReasonOrText
-from idlegap.core.session.host_changes import HostChanges, told_by_cpu_time
-from idlegap.core.session.latest import Latest
-from idlegap.core.session.mode_history import ModeHistory
+from idlegap.core.protocol.modes import ModeName
+from idlegap.core.session.facts import Facts
+from idlegap.core.session.setup import Setup
 from idlegap.core.session.snapshot import StageView
 from idlegap.core.session.strip import StripHistory
-from idlegap.core.session.visits import VisitLog
 from idlegap.core.slow_tokens.attribution import Attribution
 from idlegap.core.slow_tokens.contention import SlowLog
+from idlegap.core.slow_tokens.explain import SlowToken
+from idlegap.core.slow_tokens.samples import Samples
 from idlegap.core.text.reasons import words
 
 KEPT_TEXT = 2000
 
 
 @dataclass(slots=True)
-class Memory:
-    """The state of one session; a new engine begins a new one, the sensors' part aside."""
+class State:
+    """What the events have said so far, in bounded memory, or with `keep_all` in full.
 
-    stage: StageView
-    engine: EngineReady | None = None
-    failed: EngineFailed | None = None
+    Attributes:
+        begun_ns: when it began; the stage is ``starting`` since then while nothing was heard.
+        setup: what was measured of the current model and shape; `setups` are all there were, oldest
+            first, where everything is kept, else this one alone.
+        newest: the newest token of all, counted or not; `excluded` counts those that do not count.
+        slow_tokens: every explained slow token, oldest first, where everything is kept.
+        steady_since_ns: since when counted tokens of one mode are decoded without a break, None while
+            they are not.
+    """
+
+    begun_ns: int
+    keep_all: bool = False
+    facts: Facts = field(default_factory=Facts)
     mode: ModeName | None = None
-    refused: dict[ModeName, ReasonOrText] = field(default_factory=dict)
-    modes: dict[ModeName, ModeHistory] = field(default_factory=lambda: {n: ModeHistory() for n in MODE_NAMES})
-    visits: VisitLog = field(default_factory=VisitLog)
-    host_changes: HostChanges = field(default_factory=HostChanges)
+    setup: Setup = field(init=False)
+    setups: list[Setup] = field(default_factory=list)
     strip: StripHistory = field(default_factory=StripHistory)
-    bandwidth: Bandwidth | None = None
+    attribution: Attribution = field(init=False)
+    slow: SlowLog = field(default_factory=SlowLog)
+    slow_tokens: list[SlowToken] = field(default_factory=list)
     notice: str = ""
     notice_ns: int = 0
     text: str = ""
-    dropped: int = 0
-    excluded: int = 0
-    machine: Latest = field(default_factory=Latest)
-    attribution: Attribution = field(default_factory=Attribution)
-    slow: SlowLog = field(default_factory=SlowLog)
-    neighbours: int = 0
     newest: Token | None = None
-    """The newest token of all, counted or not."""
+    excluded: int = 0
+    steady_since_ns: int | None = None
 
-    @classmethod
-    def begin(cls, now_ns: int) -> "Memory":
-        """A session of which nothing is known yet."""
-        return cls(StageView("starting", "", None, now_ns))
+    def __post_init__(self) -> None:
+        self.attribution = Attribution(Samples(self.keep_all))
+        self._enter(Setup.begin(None, keep_all=self.keep_all))
 
-    def restarted(self, now_ns: int) -> "Memory":
-        """What stays true when the engine starts again: the machine."""
-        fresh = Memory.begin(now_ns)
-        fresh.machine = self.machine
-        fresh.neighbours = self.neighbours
-        return fresh
+    @property
+    def stage(self) -> StageView:
+        """What the engine is doing, and since when."""
+        return self.facts.stage or StageView("starting", "", None, self.begun_ns)
+
+    @property
+    def samples(self) -> Samples:
+        """The sensors' samples: the last ones, or all."""
+        return self.attribution.samples
 
     def apply(self, event: AnyEvent) -> None:
         """Take one event into account."""
@@ -86,120 +93,167 @@ class Memory:
             case EngineStage():
                 self._stage(event)
             case EngineReady():
-                if self.engine is not None:
-                    self._new_shape(event)
-                self.engine = event
-                self.refused = {m.name: m.reason for m in event.modes if m.reason is not None}
+                self._ready(event)
             case ModeEntered():
-                if event.mode != self.mode:
-                    # Entered anew in another shape, it would cover what marks that.
-                    self.strip.mark(event.t_ns, event.mode)
-                self.mode = event.mode
-                self.modes[event.mode].entered()
-                self.visits.end()
-                self.slow.entered()
+                self._entered(event)
             case ModeRefused():
-                self.refused[event.mode] = event.reason
-                self.say(event.t_ns, f"{event.mode}: {words(event.reason)}")
+                self._say(event.t_ns, f"{event.mode}: {words(event.reason)}")
             case RoundStarted():
-                self.modes[event.mode].prefills_ns.append(event.prefill_ns)
+                self.setup.modes[event.mode].prefills_ns.append(event.prefill_ns)
             case ProfileWindow():
-                self.modes[event.mode].note_profile(event)
-                self._judge_host(event.t_ns)
+                self.setup.modes[event.mode].note_profile(event)
+                self.setup.judge_host(event.t_ns)
                 if not event.accepted:
-                    self.say(event.t_ns, f"profile window rejected: {words(event.reason)}")
+                    self._say(event.t_ns, f"profile window rejected: {words(event.reason)}")
             case Verified():
-                self.modes[event.mode].verified = event
-                self.say(event.t_ns, _verdict(event))
+                self.setup.modes[event.mode].verified = event
+                self._say(event.t_ns, _verified_words(event))
             case NotVerified():
-                self.say(event.t_ns, f"{event.mode} not verified: {words(event.reason)}")
-            case Bandwidth():
-                self.bandwidth = event
+                self._say(event.t_ns, f"{event.mode} not verified: {words(event.reason)}")
             case TextPiece():
                 self.text = (event.text if event.restart else self.text + event.text)[-KEPT_TEXT:]
-            case Dropped():
-                self.dropped = event.events
             case EngineFailed():
-                self.failed = event
-                self.stage = StageView("failed", event.reason, None, event.t_ns)
+                self.steady_since_ns = None
             case Neighbours():
                 self._neighbours(event)
             case Notice():
-                self.say(event.t_ns, event.text)
+                self._say(event.t_ns, event.text)
             case _:
-                self.machine.take(event)
+                pass
+        self.facts.apply(event)
         self.attribution.observe(event)
-        for found in self.attribution.settled():
-            self.slow.add(found, self.mode)
-            self.strip.blame(found.done_ns, ((share.cause, share.ns) for share in found.shares))
+        self._explained(self.attribution.settled())
 
-    def _new_shape(self, event: EngineReady) -> None:
-        """Another batch size or prompt: what was measured of the modes no longer holds."""
-        profiles = {name: history.profile for name, history in self.modes.items()}
-        self.strip.reshape({name: window.busy_ns for name, window in profiles.items() if window is not None})
-        self.modes = {name: ModeHistory() for name in MODE_NAMES}
-        self.visits = VisitLog()
-        self.host_changes = HostChanges()
-        self.slow.entered()
-        self.strip.mark(event.t_ns, f"batch {event.batch}, prompt {event.prompt_tokens}")
+    def finish(self) -> None:
+        """The events have ended: explain the slow tokens that still wait, with what is known."""
+        self._explained(self.attribution.rest())
 
-    def say(self, t_ns: int, notice: str) -> None:
-        """Keep `notice` as the newest thing that the user should read."""
-        self.notice, self.notice_ns = notice, t_ns
+    @classmethod
+    def of(cls, events: Iterable[AnyEvent], begun_ns: int = 0) -> "State":
+        """The full state after all of `events`, which end there."""
+        state = cls(begun_ns, keep_all=True)
+        for event in events:
+            state.apply(event)
+        state.finish()
+        return state
+
+    def usual(self) -> Typical | None:
+        """What a counted token of the current mode usually costs."""
+        return self.setup.modes[self.mode].usual() if self.mode is not None else None
+
+    # --- one kind of event each -----------------------------------------------------
 
     def _stage(self, event: EngineStage) -> None:
-        same = event.stage == self.stage.stage
-        self.stage = StageView(
-            event.stage, event.detail, event.fraction, self.stage.since_ns if same else event.t_ns
-        )
-        if event.stage == "paused":
+        if event.stage == "starting":
+            self._restart()
+        elif event.stage == "paused":
             self.strip.mark(event.t_ns, "paused")
+        if event.stage != "decoding":
+            self.steady_since_ns = None
+        elif self.steady_since_ns is None:
+            self.steady_since_ns = event.t_ns
+
+    def _restart(self) -> None:
+        """Another engine: what was measured with the one before does not hold; the machine does."""
+        self.finish()
+        self.setup.visits.end()
+        self.attribution = Attribution(self.samples)
+        self._enter(Setup.begin(None, keep_all=self.keep_all))
+        self.strip, self.slow = StripHistory(), SlowLog()
+        self.mode = self.newest = self.steady_since_ns = None
+        self.excluded = 0
+        self.text = self.notice = ""
+
+    def _ready(self, event: EngineReady) -> None:
+        known = next((setup for setup in self.setups if setup.same_as(event)), None)
+        if self.setup.engine is not None:
+            self.setup.visits.end()
+            self.slow.entered()
+            self.strip.reshape({name: window.busy_ns for name, window in self.setup.profiles.items()})
+            self.strip.mark(event.t_ns, f"batch {event.batch}, prompt {event.prompt_tokens}")
+        if known is None or not self.keep_all:
+            known = Setup.begin(event, keep_all=self.keep_all)
+        self._enter(known)
+
+    def _enter(self, setup: Setup) -> None:
+        self.setup = setup
+        if not self.keep_all:
+            self.setups = [setup]
+        elif not any(known is setup for known in self.setups):
+            self.setups.append(setup)
+
+    def _entered(self, event: ModeEntered) -> None:
+        if event.mode != self.mode:
+            # Entered again in another shape, it would cover what marks that.
+            self.strip.mark(event.t_ns, event.mode)
+        self.mode = event.mode
+        self.setup.modes[event.mode].entered()
+        self.setup.visits.end()
+        self.slow.entered()
+        self._unsteady(event.t_ns)
 
     def _neighbours(self, event: Neighbours) -> None:
-        change, self.neighbours = event.count - self.neighbours, event.count
+        change = event.count - self.facts.neighbours
         if change:
-            self.visits.end()
+            self.setup.visits.end()
             self.strip.mark(event.t_ns, f"{change:+d} neighbour{'s' * (abs(change) != 1)}")
 
     def _tokens(self, batch: TokenBatch) -> None:
         if not batch.tokens:
             return
         self.newest = batch.tokens[-1]
+        history = self.setup.modes[batch.mode]
+        # The quickest: the first ones after a change of mode can take many times as long.
+        history.token_ns = min(token.wall_ns for token in batch.tokens)
         if batch.excluded is not None:
             self.excluded += len(batch.tokens)
+            self.setup.excluded[batch.excluded] += len(batch.tokens)
             self.attribution.add(batch, None)
             if batch.excluded == "new-length":
                 self._at_new_lengths(batch)
             return
         self.mode = batch.mode
-        history = self.modes[batch.mode]
         if history.turns(at_new_length=False):
             self.strip.mark(batch.tokens[0].start_ns, "known lengths")
         history.add(batch.tokens)
-        if told_by_cpu_time(self.engine):
+        neighbours = self.facts.neighbours
+        if self.setup.log is not None:
+            self.setup.log.add(batch, neighbours)
+        if told_by_cpu_time(self.setup.engine):
             history.least_cpu.add(batch.tokens)
-        if not self.neighbours:
-            self.visits.add(batch)
+        if not neighbours:
+            self.setup.visits.add(batch)
         usual = history.usual()
         self.strip.add(batch.mode, batch.tokens, usual.threshold_ns if usual else None)
         self.attribution.add(batch, usual)
-        self._judge_host(batch.t_ns)
+        self.setup.judge_host(batch.t_ns)
 
     def _at_new_lengths(self, batch: TokenBatch) -> None:
         self.mode = batch.mode
-        history = self.modes[batch.mode]
+        history = self.setup.modes[batch.mode]
         if history.turns(at_new_length=True):
             self.strip.mark(batch.tokens[0].start_ns, "new lengths")
         history.add_at_new_lengths(batch.tokens)
         self.strip.add(batch.mode, batch.tokens, None)
+        self._unsteady(batch.t_ns)
 
-    def _judge_host(self, now_ns: int) -> None:
-        profiles = {mode: history.profile for mode, history in self.modes.items()}
-        kernels = {mode: window.kernels for mode, window in profiles.items() if window is not None}
-        self.host_changes.judge(now_ns, self.visits, self.engine, kernels)
+    def _unsteady(self, t_ns: int) -> None:
+        if self.steady_since_ns is not None:
+            self.steady_since_ns = t_ns
+
+    def _explained(self, found: tuple[SlowToken, ...]) -> None:
+        for token in found:
+            self.slow.add(token, self.mode)
+            self.strip.blame(token.done_ns, ((share.cause, share.ns) for share in token.shares))
+        if self.keep_all:
+            self.slow_tokens.extend(found)
+
+    def _say(self, t_ns: int, notice: str) -> None:
+        """Keep `notice` as the newest thing that the user should read."""
+        self.notice, self.notice_ns = notice, t_ns
 
 
-def _verdict(verified: Verified) -> str:
+def _verified_words(verified: Verified) -> str:
     """What a comparison of tokens has shown, and the key of the page with the rest."""
     agree = f"{verified.mode} verified: {verified.agree}/{verified.steps} agree"
     return f"{agree}, FLAGGED: other logits than eager's (d)" if verified.flagged else f"{agree} (d)"

@@ -4,8 +4,8 @@ new cache lengths."""
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from statistics import median
 
-from idlegap.core.measure.statistics import median
 from idlegap.core.protocol.events import Token
 from idlegap.core.protocol.modes import ModeName
 from idlegap.core.session.snapshot import STRIP_BUCKET_NS, StripColumn, StripMark

@@ -3,19 +3,11 @@
 from collections import deque
 from dataclasses import dataclass, field
 
-from idlegap.core.measure.typical_token import Typical, typical
+from idlegap.core.measure.host_speed import Visit
+from idlegap.core.measure.typical_token import typical
 from idlegap.core.protocol.events import Token, TokenBatch
 from idlegap.core.protocol.modes import ModeName
 from idlegap.core.session.mode_history import KEPT_TOKENS, RENEW_TOKENS
-
-
-@dataclass(frozen=True, slots=True)
-class Visit:
-    """One stay in a mode: when its first counted token began, and what its tokens usually cost."""
-
-    mode: ModeName
-    since_ns: int
-    usual: Typical
 
 
 @dataclass(slots=True)

@@ -6,31 +6,23 @@ for one second of the events' own time. Memory is bounded.
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from statistics import median
 
-from idlegap.core.measure.statistics import median
 from idlegap.core.measure.typical_token import Typical
 from idlegap.core.protocol.events import (
     AnyEvent,
-    CgroupSample,
     CpuSample,
-    GpuSample,
-    MonitorSample,
-    ProfileWindow,
     Token,
     TokenBatch,
 )
-from idlegap.core.slow_tokens.context import Surroundings
-from idlegap.core.slow_tokens.cpu_users import Loads, Rivals
+from idlegap.core.slow_tokens.context import Context
+from idlegap.core.slow_tokens.cpu_users import CpuUsers, Loads
 from idlegap.core.slow_tokens.explain import SlowToken, slow_token
+from idlegap.core.slow_tokens.samples import Samples, last, trim
 
 PATIENCE_NS = 1_000_000_000
 """Four periods of the sensors: whatever has not been said by then will not be."""
-
-KEPT_SAMPLES = 128
-"""Of each kind: half a minute at four a second, enough for what is usual of the GPU."""
 
 KEPT_LOADS = 64
 """Samples that say what load is usual: a quarter of a minute, so that it follows the machine."""
@@ -40,8 +32,6 @@ KEPT_TOKENS = 2048
 
 MOST_PENDING = 1024
 """Slow tokens that may wait at once; beyond that the oldest make do with what is known."""
-
-_E = TypeVar("_E")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +49,7 @@ class _Pending:
 class Attribution:
     """Tokens go in with what is usual at the time, samples go in, explained tokens come out."""
 
-    _cpu: list[CpuSample] = field(default_factory=list)
-    _cgroup: list[CgroupSample] = field(default_factory=list)
-    _gpu: list[GpuSample] = field(default_factory=list)
-    _frames: list[MonitorSample] = field(default_factory=list)
-    _profiles: list[ProfileWindow] = field(default_factory=list)
+    samples: Samples = field(default_factory=Samples)
     _tokens: list[Token] = field(default_factory=list)
     _pending: deque[_Pending] = field(default_factory=deque)
     _loads: deque[Loads] = field(default_factory=lambda: deque(maxlen=KEPT_LOADS))
@@ -72,7 +58,8 @@ class Attribution:
 
     def add(self, batch: TokenBatch, usual: Typical | None) -> None:
         """Take a batch; `usual` is None while too few tokens are known to judge it."""
-        _keep(self._tokens, batch.tokens, KEPT_TOKENS)
+        self._tokens.extend(batch.tokens)
+        trim(self._tokens, KEPT_TOKENS)
         if usual is None or batch.excluded is not None:
             return
         threshold_ns = usual.threshold_ns
@@ -83,20 +70,9 @@ class Attribution:
     def observe(self, event: AnyEvent) -> None:
         """Take any event: samples are kept, and all of them tell the time."""
         self._now_ns = max(self._now_ns, event.t_ns)
-        match event:
-            case CpuSample():
-                _keep(self._cpu, (event,), KEPT_SAMPLES)
-                self._learn()
-            case CgroupSample():
-                _keep(self._cgroup, (event,), KEPT_SAMPLES)
-            case GpuSample():
-                _keep(self._gpu, (event,), KEPT_SAMPLES)
-            case MonitorSample():
-                _keep(self._frames, (event,), KEPT_SAMPLES)
-            case ProfileWindow():
-                _keep(self._profiles, (event,), KEPT_SAMPLES)
-            case _:
-                pass
+        self.samples.apply(event)
+        if isinstance(event, CpuSample):
+            self._learn()
 
     def settled(self) -> tuple[SlowToken, ...]:
         """The slow tokens that can be explained now and were not yet, oldest first."""
@@ -116,23 +92,31 @@ class Attribution:
         self._pending.clear()
         return found
 
-    def rivals(self, token: Token) -> tuple[Rivals | None, Loads | None]:
+    def cpu_users(self, token: Token) -> tuple[CpuUsers | None, Loads | None]:
         """Who else used the CPU around `token`, as far as the samples have come, and who
         usually does."""
-        return self._around().rivals(token), self._usual
+        return self._around().cpu_users(token), self._usual
 
-    def _around(self) -> Surroundings:
-        return Surroundings(
-            self._cpu, self._cgroup, self._gpu, self._frames, self._profiles, self._tokens, self._usual
+    def _around(self) -> Context:
+        kept = self.samples
+        return Context(
+            last(kept.cpu),
+            last(kept.cgroup),
+            last(kept.gpu),
+            last(kept.frames),
+            last(kept.profiles),
+            self._tokens,
+            self._usual,
         )
 
     def _learn(self) -> None:
         """Add the newest sample whose tokens must all have come to what is usual."""
-        at = bisect_right(self._cpu, self._now_ns - PATIENCE_NS, key=lambda sample: sample.t_ns) - 1
+        cpu = last(self.samples.cpu)
+        at = bisect_right(cpu, self._now_ns - PATIENCE_NS, key=lambda sample: sample.t_ns) - 1
         if at < 1:
             return
-        end_ns = self._cpu[at].t_ns
-        found = self._around().rivals(Token(end_ns, end_ns, end_ns))
+        end_ns = cpu[at].t_ns
+        found = self._around().cpu_users(Token(end_ns, end_ns, end_ns))
         if found is not None:
             self._loads.append(Loads(found.own_cores, found.others_cores))
             self._usual = Loads(
@@ -142,16 +126,9 @@ class Attribution:
 
     def _covered_ns(self) -> int:
         """Until when all kinds of samples that come at all have come."""
-        newest = [samples[-1].t_ns for samples in (self._cpu, self._cgroup, self._gpu) if samples]
+        kept = self.samples
+        newest = [samples[-1].t_ns for samples in (kept.cpu, kept.cgroup, kept.gpu) if samples]
         return max(min(newest, default=0), self._now_ns - PATIENCE_NS)
 
     def _explain(self, waiting: _Pending) -> SlowToken:
         return slow_token(waiting.batch, waiting.offset, waiting.usual, self._around())
-
-
-def _keep(kept: list[_E], more: Iterable[_E], most: int) -> None:
-    """Append, and forget the oldest half once twice as many as `most` are there. Lists, because
-    bisection and slices of a deque take time proportional to its length."""
-    kept.extend(more)
-    if len(kept) > 2 * most:
-        del kept[:-most]

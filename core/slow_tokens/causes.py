@@ -61,3 +61,22 @@ class CauseTotal:
     cause: Cause
     ns: int
     tokens: int
+
+
+Pressure = Literal["quota", "neighbour", "own threads", "cpu wait", "steal", "crowded"]
+"""What contends now: a cause of slow tokens, or ``crowded``, cores full but no token hurt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contention:
+    """What contends for the CPU now, with its figures where they were read.
+
+    `share` (0..1) is the part of the time that the quota stopped us, that the decode thread waited, or
+    that the hypervisor gave away. `cores` are those that others or our own other threads use
+    meanwhile, where one of them is to blame.
+    """
+
+    pressure: Pressure
+    share: float | None = None
+    cores: float | None = None
+    usable_cores: float | None = None

@@ -7,9 +7,10 @@ overlaps, never to averages over seconds.
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import TypeVar
 
-from idlegap.core.measure.statistics import median
+from idlegap.core.measure.limits import SLOWER_CLOCK
 from idlegap.core.protocol.events import (
     CgroupSample,
     CpuSample,
@@ -18,16 +19,11 @@ from idlegap.core.protocol.events import (
     ProfileWindow,
     Token,
 )
-from idlegap.core.slow_tokens.cpu_users import Loads, Rivals
+from idlegap.core.slow_tokens.cpu_users import CpuUsers, Loads
+from idlegap.core.text.units import ms
 
 STALE_NS = 1_500_000_000
 """A sample further away than this says nothing; the slowest tier in use reads once a second."""
-
-STEAL_PCT = 5.0
-"""Steal below this share of one core is the hypervisor's ordinary housekeeping."""
-
-SLOWER_CLOCK = 0.95
-"""An SM clock below this share of its usual value; ordinary boost steps are smaller."""
 
 NEIGHBOURING_SAMPLES = 32
 """GPU samples on either side of a token that say what is usual."""
@@ -49,7 +45,7 @@ _Sample = TypeVar("_Sample", CpuSample, GpuSample, CgroupSample, MonitorSample)
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class Context:
     """Sensor events of the time around some tokens, each kind oldest first.
 
     `tokens` are all tokens of that time, excluded ones too: they say how much of the engine's
@@ -65,7 +61,7 @@ class Surroundings:
     tokens: Sequence[Token] = ()
     usual: Loads | None = None
 
-    def rivals(self, token: Token) -> Rivals | None:
+    def cpu_users(self, token: Token) -> CpuUsers | None:
         """Who else used the CPU around `token`; None where that was not read.
 
         A rival must have used the CPU for as long as the decode thread waited, so whole
@@ -93,7 +89,7 @@ class Surroundings:
         now = self.cpu[last]
         core = now.decode_core
         load = now.core_pct[core] if core is not None and core < len(now.core_pct) else None
-        return Rivals(own, others, stolen, window, core, load)
+        return CpuUsers(own, others, stolen, window, core, load)
 
     def _decode_cpu_ns(self, start_ns: int, end_ns: int) -> int:
         """CPU time of the decode thread within an interval. Between tokens it counts as busy,
@@ -177,5 +173,5 @@ def _overlap(spans: Sequence[tuple[int, int, str]], token: Token) -> tuple[int, 
         if shared > 0:
             total += shared
             if shared > longest:
-                longest, name = shared, f"{label} of {(end - start) / 1e6:.1f} ms"
+                longest, name = shared, f"{label} of {ms(end - start)} ms"
     return min(total, token.wall_ns), name

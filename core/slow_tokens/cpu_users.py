@@ -16,7 +16,7 @@ class Loads:
 
 
 @dataclass(frozen=True, slots=True)
-class Rivals:
+class CpuUsers:
     """CPU time used beside the decode thread in the samples that a token overlaps, in ns.
 
     `own_ns` is that of our own other threads (engine and monitor), `others_ns` that of all

@@ -32,8 +32,9 @@ from idlegap.core.measure.typical_token import Typical, off_cpu_ns
 from idlegap.core.protocol.events import Token, TokenBatch
 from idlegap.core.protocol.modes import ModeName
 from idlegap.core.slow_tokens.causes import Cause
-from idlegap.core.slow_tokens.context import Surroundings
-from idlegap.core.slow_tokens.cpu_users import FLOOR_SHARE, Loads, Rivals
+from idlegap.core.slow_tokens.context import Context
+from idlegap.core.slow_tokens.cpu_users import FLOOR_SHARE, CpuUsers, Loads
+from idlegap.core.text.units import ms
 
 Candidate = tuple[Cause, int, str]
 """A cause, the most that it can explain in ns, and the evidence."""
@@ -73,10 +74,10 @@ class SlowToken:
     def text(self) -> str:
         """One line: its round and its place in it, how slow, the evidence for its largest share."""
         which = f"token {self.round:,}/{self.index:,}"
-        return f"{which}: {_ms(self.wall_ns)}, +{_ms(self.excess_ns)}: {self.largest.evidence}"
+        return f"{which}: {ms(self.wall_ns)} ms, +{ms(self.excess_ns)} ms: {self.largest.evidence}"
 
 
-def explain(token: Token, usual: Typical, around: Surroundings) -> tuple[Share, ...]:
+def explain(token: Token, usual: Typical, around: Context) -> tuple[Share, ...]:
     """Share out what `token` took beyond the usual wall time; empty if it took no more.
 
     The samples that cover a token arrive after it: for a live token, wait for the next ones.
@@ -93,7 +94,7 @@ def explain(token: Token, usual: Typical, around: Surroundings) -> tuple[Share, 
     return tuple(shares)
 
 
-def _candidates(token: Token, usual: Typical, around: Surroundings) -> Iterable[Candidate]:
+def _candidates(token: Token, usual: Typical, around: Context) -> Iterable[Candidate]:
     room = max(token.wall_ns - usual.wall_ns, 0)
     dispatch = max(token.dispatch_ns - usual.dispatch_ns, 0)
     wait = max(token.wait_ns - usual.wait_ns, 0)
@@ -107,26 +108,26 @@ def _candidates(token: Token, usual: Typical, around: Surroundings) -> Iterable[
         room = max(room - held, 0)
 
     throttled = min(around.throttled_ns(token), delay + asleep)
-    yield "quota", throttled, f"the CPU quota stopped the process for {_ms(throttled)}"
+    yield "quota", throttled, f"the CPU quota stopped the process for {ms(throttled)} ms"
     room = max(room - throttled, 0)
     asleep -= max(throttled - delay, 0)
     delay -= min(throttled, delay)
 
-    rivals = around.rivals(token)
-    yield from _cpu_wait(min(delay, room), delay, rivals, around.usual)
+    cpu_users = around.cpu_users(token)
+    yield from _cpu_wait(min(delay, room), delay, cpu_users, around.usual)
 
     switches = _more(token.blocked, usual.blocked)
-    if not switches and rivals is not None and rivals.stolen_ns >= FLOOR_SHARE * rivals.window_ns:
-        stolen = min(asleep, rivals.stolen_ns)
-        took = f"the hypervisor gave {rivals.stolen_ns / rivals.window_ns:.1f} cores away"
-        yield "steal", stolen, f"off the CPU for {_ms(stolen)} without a switch; {took}"
+    if not switches and cpu_users is not None and cpu_users.stolen_ns >= FLOOR_SHARE * cpu_users.window_ns:
+        stolen = min(asleep, cpu_users.stolen_ns)
+        took = f"the hypervisor gave {cpu_users.stolen_ns / cpu_users.window_ns:.1f} cores away"
+        yield "steal", stolen, f"off the CPU for {ms(stolen)} ms without a switch; {took}"
 
     probe, name = around.probe(token)
-    yield "probe", probe, f"{name} overlapped it for {_ms(probe)}"
+    yield "probe", probe, f"{name} overlapped it for {ms(probe)} ms"
     asleep -= min(probe, asleep)
 
     more = min(cpu, dispatch)
-    yield "more cpu", more, f"the same work took {_ms(more)} more CPU time{_company(rivals)}"
+    yield "more cpu", more, f"the same work took {ms(more)} ms more CPU time{_company(cpu_users)}"
 
     if switches:
         frame, name = around.frame(token)
@@ -134,41 +135,43 @@ def _candidates(token: Token, usual: Typical, around: Surroundings) -> Iterable[
         yield (
             "blocked",
             asleep,
-            f"the thread slept {_ms(asleep)} longer, in {switches:,} more switches{beside}",
+            f"the thread slept {ms(asleep)} ms longer, in {switches:,} more switches{beside}",
         )
 
 
-def _cpu_wait(share: int, delay: int, rivals: Rivals | None, usual: Loads | None) -> Iterable[Candidate]:
+def _cpu_wait(share: int, delay: int, cpu_users: CpuUsers | None, usual: Loads | None) -> Iterable[Candidate]:
     """Divide `share`, which `delay` explains, among those who used the CPU long enough."""
-    waited = f"the decode thread waited {_ms(delay)} for a CPU"
-    own, others = rivals.weights(delay, usual) if rivals is not None else (0, 0)
-    if rivals is None or not own + others:
+    waited = f"the decode thread waited {ms(delay)} ms for a CPU"
+    own, others = cpu_users.weights(delay, usual) if cpu_users is not None else (0, 0)
+    if cpu_users is None or not own + others:
         yield "cpu wait", share, f"{waited}; who had it is not known"
         return
-    on_core = "" if rivals.core_pct is None else f"core {rivals.core} was {rivals.core_pct:.0f} % busy, "
-    theirs = f"others used {rivals.others_cores:.1f} cores"
-    ours = f"our own other threads used {rivals.own_cores:.1f} cores"
+    on_core = (
+        "" if cpu_users.core_pct is None else f"core {cpu_users.core} was {cpu_users.core_pct:.0f} % busy, "
+    )
+    theirs = f"others used {cpu_users.others_cores:.1f} cores"
+    ours = f"our own other threads used {cpu_users.own_cores:.1f} cores"
     both = f"{theirs}, {ours}"
     neighbour = share * others // (own + others)
     yield "neighbour", neighbour, f"{waited}; {on_core}{both if own else theirs}"
     yield "own threads", share - neighbour, f"{waited}; {on_core}{both if others else ours}"
 
 
-def _company(rivals: Rivals | None) -> str:
+def _company(cpu_users: CpuUsers | None) -> str:
     """Who ran beside a thread that needed more CPU time: they share caches, memory and often
     the physical core, so this is evidence, but no proof. If nobody did, the clock fell, the
     collector ran, or another virtual machine has the core's other hardware thread."""
-    if rivals is None:
+    if cpu_users is None:
         return ""
     beside = (
-        ("the hypervisor gave away", rivals.stolen_ns),
-        ("others used", rivals.others_ns),
-        ("our own other threads used", rivals.own_ns),
+        ("the hypervisor gave away", cpu_users.stolen_ns),
+        ("others used", cpu_users.others_ns),
+        ("our own other threads used", cpu_users.own_ns),
     )
     who, used = max(beside, key=lambda entry: entry[1])
-    if used < rivals.window_ns / 4:
+    if used < cpu_users.window_ns / 4:
         return "; little else ran on this machine meanwhile"
-    return f"; {who} {used / rivals.window_ns:.1f} cores meanwhile"
+    return f"; {who} {used / cpu_users.window_ns:.1f} cores meanwhile"
 
 
 def _gap_in_knowledge(token: Token) -> str:
@@ -181,11 +184,7 @@ def _more(now: int | None, usual: int | None) -> int:
     return max(now - usual, 0) if now is not None and usual is not None else 0
 
 
-def _ms(ns: int) -> str:
-    return f"{ns / 1e6:.1f} ms"
-
-
-def slow_token(batch: TokenBatch, offset: int, usual: Typical, around: Surroundings) -> SlowToken:
+def slow_token(batch: TokenBatch, offset: int, usual: Typical, around: Context) -> SlowToken:
     """The token at `offset` of `batch`, which is slow, with its excess shared out."""
     token = batch.tokens[offset]
     return SlowToken(

@@ -1,7 +1,7 @@
 """Plays a recording: a source of its events, and the session that the screen shows.
 
 `ReplaySource` is to a session what a live engine is; the recording's sensor samples come out
-of it too. `Replay` joins it with a session and is what a screen holds in place of one.
+of it too. `Replay` is the session over it.
 """
 
 import time
@@ -11,12 +11,12 @@ from pathlib import Path
 
 from idlegap.core.protocol.commands import AnyCommand
 from idlegap.core.protocol.events import AnyEvent, MonitorSample, TokenBatch
-from idlegap.core.recording.index import Survey, survey
-from idlegap.core.recording.playback_clock import Transport
-from idlegap.core.recording.slow_token_index import SlowTokens, TokenPlace, places
-from idlegap.core.recording.stream import Tape
+from idlegap.core.recording.index import RecordingIndex, read_index
+from idlegap.core.recording.playback_clock import PlaybackClock
+from idlegap.core.recording.slow_token_index import SlowTokenIndex, TokenPlace, places
+from idlegap.core.recording.stream import EventStream
 from idlegap.core.session.session import Session
-from idlegap.core.session.snapshot import Snapshot
+from idlegap.core.session.snapshot import NO_APP, FromApp, Playback, PlayedToken, Snapshot
 
 POLL_EVENTS = 500
 """Events taken at once: a few milliseconds of analysis."""
@@ -27,7 +27,7 @@ next frames, so that keys are answered meanwhile."""
 
 
 class ReplaySource:
-    """Implements `core.sources.source.Source` over the recording at `path`, and has the controls.
+    """Implements `core.session.session.Source` over the recording at `path`, and has the controls.
 
     The whole file is read once at first, so that what is wrong with it is said before anything
     is shown. Positions are ns since the recording's start; `clock` is real time in ns. Whoever
@@ -41,12 +41,12 @@ class ReplaySource:
     def __init__(
         self, path: Path, *, speed: float = 1.0, clock: Callable[[], int] = time.perf_counter_ns
     ) -> None:
-        self.survey: Survey = survey(path)
-        self.in_process = self.survey.header.in_process
-        self._transport = Transport(clock, self.survey.start_ns, self.survey.end_ns)
-        self._transport.set_speed(speed)
-        self._tape = Tape(path, self.survey.start_ns)
-        self._slow = SlowTokens(path, self.survey.start_ns)
+        self.index: RecordingIndex = read_index(path)
+        self.in_process = self.index.header.in_process
+        self._playback = PlaybackClock(clock, self.index.start_ns, self.index.end_ns)
+        self._playback.set_speed(speed)
+        self._stream = EventStream(path, self.index.start_ns)
+        self._slow = SlowTokenIndex(path, self.index.start_ns)
         self._rewound = False
         self._place: TokenPlace | None = None
         self._stands_at_token = False
@@ -59,7 +59,7 @@ class ReplaySource:
 
     def poll(self) -> list[AnyEvent]:
         """Events that are due, oldest first; after a jump not all of them at once."""
-        timed = self._tape.take(self.now_ns(), POLL_EVENTS)
+        timed = self._stream.take(self.now_ns(), POLL_EVENTS)
         if not self._stands_at_token:
             batches = [(e, due_ns) for due_ns, e in timed if isinstance(e, TokenBatch) and e.tokens]
             if batches:
@@ -76,47 +76,47 @@ class ReplaySource:
 
     def close(self) -> None:
         """Close the file."""
-        self._transport.pause()
-        self._tape.close()
+        self._playback.pause()
+        self._stream.close()
         self._slow.close()
 
     # Where it is ----------------------------------------------------------------------------
 
     def now_ns(self) -> int:
         """The recording's own time: what a session over this source takes as its clock."""
-        return self._transport.now_ns
+        return self._playback.now_ns
 
     @property
     def position_ns(self) -> int:
-        return self.now_ns() - self.survey.start_ns
+        return self.now_ns() - self.index.start_ns
 
     @property
     def length_ns(self) -> int:
-        return self.survey.length_ns
+        return self.index.length_ns
 
     @property
     def behind(self) -> bool:
         """Whether events are due that have not been taken yet."""
-        return self._tape.behind(self.now_ns())
+        return self._stream.behind(self.now_ns())
 
     @property
     def heard_ns(self) -> int:
         """Until when everything was taken: the present time, unless `behind`."""
-        return min(self.now_ns(), self._tape.next_ns())
+        return min(self.now_ns(), self._stream.next_ns())
 
     @property
     def ended(self) -> bool:
         """Whether the end has been reached and everything was taken."""
-        return self.now_ns() >= self.survey.end_ns and not self.behind
+        return self.now_ns() >= self.index.end_ns and not self.behind
 
     @property
     def playing(self) -> bool:
         """Whether time passes: neither paused nor at the end."""
-        return self._transport.playing
+        return self._playback.playing
 
     @property
     def speed(self) -> float:
-        return self._transport.speed
+        return self._playback.speed
 
     @property
     def token(self) -> TokenPlace | None:
@@ -127,14 +127,14 @@ class ReplaySource:
 
     def play(self) -> None:
         """Let the recording run, from the start if it is at its end."""
-        if self.now_ns() >= self.survey.end_ns:
+        if self.now_ns() >= self.index.end_ns:
             self.seek(0)
         self._stands_at_token = False
-        self._transport.play()
+        self._playback.play()
 
     def pause(self) -> None:
         """Let it stand."""
-        self._transport.pause()
+        self._playback.pause()
 
     def set_speed(self, speed: float) -> None:
         """Play so many times as fast as it was.
@@ -142,16 +142,16 @@ class ReplaySource:
         Raises:
             ValueError: outside `core.recording.playback_clock.SPEEDS`.
         """
-        self._transport.set_speed(speed)
+        self._playback.set_speed(speed)
 
     def change_speed(self, steps: int) -> None:
         """1 for the next faster speed, -1 for the next slower one."""
-        self._transport.change_speed(steps)
+        self._playback.change_speed(steps)
 
     def seek(self, position_ns: int) -> None:
         """Go to a position; one outside the recording becomes its start or its end."""
         self._place, self._stands_at_token = None, False
-        self._go(self.survey.start_ns + position_ns)
+        self._go(self.index.start_ns + position_ns)
 
     def step(self) -> bool:
         """Pause, and go to the end of the next token; False if none is in sight.
@@ -161,22 +161,22 @@ class ReplaySource:
         """
         self.pause()
         reached_ns, due_ns = self._reached_ns(), self.now_ns()
-        for due_ns, event in self._tape.ahead():
+        for due_ns, event in self._stream.ahead():
             if isinstance(event, TokenBatch):
                 for place in places(event, due_ns):
                     if place.token.done_ns > reached_ns:
                         last = place.token.done_ns == event.tokens[-1].done_ns
                         self._arrive(place, due_ns if last else place.token.done_ns)
                         return True
-        self._transport.move(due_ns)
+        self._playback.move(due_ns)
         return False
 
     def next_mode(self) -> bool:
         """Go to where the mode changes next; False if it does not."""
-        switches_ns = self.survey.switches_ns
+        switches_ns = self.index.switches_ns
         at = bisect_right(switches_ns, self.now_ns())
         if at < len(switches_ns):
-            self.seek(switches_ns[at] - self.survey.start_ns)
+            self.seek(switches_ns[at] - self.index.start_ns)
         return at < len(switches_ns)
 
     def next_slow(self) -> bool:
@@ -201,14 +201,14 @@ class ReplaySource:
 
     def _go(self, t_ns: int) -> None:
         if t_ns < self.now_ns():
-            self._tape.close()
-            self._tape = Tape(self.survey.path, self.survey.start_ns)
+            self._stream.close()
+            self._stream = EventStream(self.index.path, self.index.start_ns)
             self._rewound = True
-        self._transport.move(t_ns)
+        self._playback.move(t_ns)
 
 
-class Replay:
-    """A session over a recording, as a screen needs it; `source` has the controls.
+class Replay(Session):
+    """A session over a recording; `source` has the controls.
 
     A snapshot at any position is the one that the session, had it been live, would have shown
     then. Raises what `ReplaySource` raises.
@@ -218,38 +218,44 @@ class Replay:
         self, path: Path, *, speed: float = 1.0, clock: Callable[[], int] = time.perf_counter_ns
     ) -> None:
         self.source = ReplaySource(path, speed=speed, clock=clock)
-        self._clock = clock
-        self._session = Session(
-            self.source,
-            spec_bytes_per_s=self.source.survey.header.spec_bytes_per_s,
-            clock=self.source.now_ns,
-        )
+        self._real_clock = clock
+        index = self.source.index
+        self._switches_ns = tuple(ns - index.start_ns for ns in index.switches_ns)
+        header = index.header
+        super().__init__(self.source, spec_bytes_per_s=header.spec_bytes_per_s, clock=self.source.now_ns)
 
-    def start(self) -> None:
-        """Begin to play."""
-        self._session.start()
-
-    def snapshot(self, now_ns: int) -> Snapshot:
-        """The picture at the recording's present time; `now_ns` is the screen's and not used."""
+    def snapshot(self, now_ns: int, app: FromApp = NO_APP) -> Snapshot:
+        """The snapshot at the recording's present time; `now_ns` is the screen's and not used."""
         if self.source.take_rewound():
-            self._session.reset(self.source.survey.start_ns)
-        deadline_ns = self._clock() + CATCH_UP_NS
-        self._session.pump()
-        while self.source.behind and self._clock() < deadline_ns:
-            self._session.pump()
-        return self._session.snapshot(self.source.heard_ns)
+            self.reset(self.source.index.start_ns)
+        deadline_ns = self._real_clock() + CATCH_UP_NS
+        self.pump()
+        while self.source.behind and self._real_clock() < deadline_ns:
+            self.pump()
+        return super().snapshot(self.source.heard_ns, app)
 
-    def send(self, command: AnyCommand) -> None:
-        """Ignored: see `ReplaySource.send`."""
-        self._session.send(command)
+    @property
+    def playback(self) -> Playback:
+        """Where the replay stands."""
+        source, place = self.source, self.source.token
+        token = None
+        if place is not None:
+            token = PlayedToken(place.round, place.index, place.token.wall_ns, place.excluded)
+        return Playback(
+            position_ns=source.position_ns,
+            length_ns=source.length_ns,
+            speed=source.speed,
+            playing=source.playing,
+            ended=source.ended,
+            behind=source.behind,
+            switches_ns=self._switches_ns,
+            token=token,
+            ending=source.index.ending.text,
+        )
 
     def restart(self) -> None:
         """Play again from the start."""
         self.source.restart()
-
-    def close(self) -> None:
-        """Close the file."""
-        self.source.close()
 
     def note_frame(self, sample: MonitorSample) -> None:
         """Not taken: the recording holds what its own screen has cost."""

@@ -5,6 +5,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
 from secrets import token_hex
 from typing import BinaryIO
@@ -16,7 +17,7 @@ class FileError(ValueError):
     """A file cannot be used; the message is one line and names it."""
 
 
-def open_input(path: Path, *, pipe: bool = False) -> BinaryIO:
+def open_input(path: Path, *, pipe: bool = False) -> BufferedReader:
     """Open a regular file to read. A reader that goes through it once can take a `pipe` too; one
     that nobody writes into is then empty, instead of a wait without end.
 

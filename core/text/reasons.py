@@ -44,6 +44,7 @@ _TABLE: dict[str, tuple[str, str]] = {
     ),
     "no-memory-for-logits": ("not enough memory for a round of logits", "fewer --new-tokens"),
     "logits-not-numbers": ("logits that are not numbers", UNKNOWN_REMEDY),
+    "baseline-not-numbers": ("{mode} itself computes logits that are not numbers", UNKNOWN_REMEDY),
     "baseline-refused": ("{mode}", _BY_CAUSE),
     "little-memory": ("only {free_gb:.2f} GB of device memory free", "free the GPU"),
     "no-memory-for-buffers": ("no room for two buffers of {buffer_gb:.2f} GB", "free the GPU"),
@@ -63,15 +64,10 @@ _TABLE: dict[str, tuple[str, str]] = {
         "{unmatched:,} of {records:,} device records have no launch record",
         UNKNOWN_REMEDY,
     ),
-    "busy-beyond-wall": (
-        "busy beyond wall: {outside_ms:.2f} ms of device time lie outside the window",
-        UNKNOWN_REMEDY,
-    ),
     "first-window": (
         "first window, {kernels:,} kernels per step: waiting for a second one to agree",
         _WAIT,
     ),
-    "sensing-off": ("sensing is off", UNKNOWN_REMEDY),
     "pin-outside": (
         "--pin {core}: not done, this process may use core {usable} only",
         "a --pin among these, or a process that may use more",
@@ -141,7 +137,6 @@ _TABLE: dict[str, tuple[str, str]] = {
     "nvml-hangs": ("NVML does not answer ({call})", "look for a hung driver (dmesg), and reboot"),
     "nvml-silent": ("NVML does not answer", "look for a hung driver (dmesg), and reboot"),
     "nvml-off": ("NVML is switched off", UNKNOWN_REMEDY),
-    "nvml-paused": ("NVML polling is paused", UNKNOWN_REMEDY),
     "nvml-zero": ("NVML reports 0", f"{_UNTOLD}; --spec-bandwidth gives the bandwidth"),
     "stale": ("stale {age_s} s", _BY_CAUSE),
     "no-gpu": ("NVML sees no GPU", "give the container a GPU (--gpus all, NVIDIA_VISIBLE_DEVICES)"),
@@ -164,6 +159,11 @@ _TABLE: dict[str, tuple[str, str]] = {
     "few-recent-tokens": ("only {tokens} tokens in the last 2 s", _WAIT),
     "few-tokens": ("needs {tokens} tokens", _WAIT),
     "waits-for-gpu": ("the thread also waits for the GPU", UNKNOWN_REMEDY),
+    "needs-window": ("needs a profile window", _WAIT),
+    "gpu-fills-token": (
+        "the GPU works for most of a token, and the thread may wait for it",
+        UNKNOWN_REMEDY,
+    ),
     "no-thread-clock": ("no CPU clock of a thread", UNKNOWN_REMEDY),
     "new-lengths": ("each cache length is new", _WAIT),
     "cpu-computes": ("the CPU computes", _CUDA),

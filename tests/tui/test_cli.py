@@ -10,9 +10,9 @@ import pytest
 from idlegap.core.protocol.settings import DEFAULT_NEW_TOKENS, DEFAULT_PROMPT_TOKENS, Settings
 from idlegap.core.recording import RecordingReader
 from idlegap.tui import cli
-from idlegap.tui.commands.exit_codes import ExitCode, signal_code
 from idlegap.tui.commands.live import LiveOptions, options_from, recorder_for
 from idlegap.tui.commands.recording_option import RecordOptions
+from idlegap.tui.exit_codes import ExitCode, signal_code
 from tests.paths import ROOT
 
 
@@ -213,9 +213,9 @@ def test_the_live_screen_imports_no_torch() -> None:
         "import sys\n"
         "import idlegap.tui.apps.run\n"
         "from idlegap.tui.cli import parse\n"
-        "from idlegap.tui.commands.live import build_session, join, options_from, recorder_for\n"
+        "from idlegap.tui.commands.live import build_run, join, options_from, recorder_for\n"
         "options = options_from(parse([]))\n"
-        "build_session(options)\n"
+        "build_run(options)\n"
         "join(options, recorder_for(options))\n"
         "print([m for m in ('torch', 'transformers', 'pynvml') if m in sys.modules])"
     )

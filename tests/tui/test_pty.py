@@ -68,7 +68,7 @@ def test_partial_updates_end_in_the_same_picture_as_a_full_one(run: Run, size: t
     program.wait_for(lambda: [row.rstrip() for row in program.screen.display] == wanted, "the last picture")
     for _ in range(2):
         program.press("d")
-        program.wait_for_text("meters side by side")
+        program.wait_for_text("utilisation side by side")
         program.press("d")
         program.wait_for(
             lambda: [row.rstrip() for row in program.screen.display] == wanted, "the picture again"
@@ -136,7 +136,7 @@ def test_the_screen_follows_the_size_of_the_terminal_and_leaves_nothing_behind(r
     program = run(size=(50, 12))
     program.wait_for_text("GPU idle")
     program.resize((160, 45))
-    program.wait_for_text("ready, but no core")
+    program.wait_for_text("run delay")
     program.resize((80, 24))
     program.wait_for_text("where a token goes")
     program.press("q")

@@ -7,23 +7,22 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from textual.app import App
 from textual.binding import Binding
 
-from idlegap.core.session.snapshot import Snapshot
-from idlegap.tui.apps.feed import Feed
-from idlegap.tui.apps.frame_rate import Pace
-from idlegap.tui.apps.notices import Notices
-from idlegap.tui.apps.screen_cost import FrameMeter
+from idlegap.core.session.first_snapshot import first_snapshot
+from idlegap.core.session.snapshot import FromApp, Snapshot
+from idlegap.tui.apps.answers import Answers
+from idlegap.tui.apps.frames import FrameRate, ScreenCost
+from idlegap.tui.apps.screen_session import ScreenSession
 from idlegap.tui.apps.svg_file import save_svg
-from idlegap.tui.commands.exit_codes import ExitCode, signal_code
-from idlegap.tui.screens.base import SnapshotScreen
+from idlegap.tui.exit_codes import ExitCode, signal_code
 from idlegap.tui.screens.main import MainScreen
 from idlegap.tui.screens.page import PageScreen
-from idlegap.tui.terminal.driver import TerminalDriver
+from idlegap.tui.terminal.driver import TerminalApp, TerminalDriver
 from idlegap.tui.terminal.glyphs import GlyphLevel
 from idlegap.tui.terminal.output import TerminalOutput
 from idlegap.tui.widgets.palette import BACKGROUND
+from idlegap.tui.widgets.snapshot_screen import SnapshotScreen
 
 DEFAULT_FPS = 4
 HERE = Path()
@@ -32,16 +31,19 @@ HERE = Path()
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
-class IdlegapApp(App[None]):
-    """Shows a `Feed`. Ends with the exit code of `tui.commands.exit_codes` as its return code.
+class IdlegapApp(TerminalApp):
+    """Shows a session. Ends with the exit code of `tui.exit_codes` as its return code.
 
     Args:
-        feed: where snapshots come from and commands go.
+        session: where snapshots come from and commands go; None where it is opened after the first
+            paint, which needs none of what it loads.
+        before: the snapshot while no session is open.
         level: which characters the terminal can show.
         fps: frames a second at most.
         output: the terminal, where it is to be counted and watched; None in tests.
         clock: CLOCK_MONOTONIC in ns.
         greeting: said once at the start.
+        on_snapshot: given every snapshot that is shown.
     """
 
     CSS = f"Screen {{ background: {BACKGROUND}; }}"
@@ -58,26 +60,31 @@ class IdlegapApp(App[None]):
 
     def __init__(
         self,
-        feed: Feed,
+        session: ScreenSession | None = None,
         *,
+        before: Callable[[int, FromApp], Snapshot] = first_snapshot,
         level: GlyphLevel = GlyphLevel.BRAILLE,
         fps: float = DEFAULT_FPS,
         output: TerminalOutput | None = None,
         clock: Callable[[], int] = time.perf_counter_ns,
         greeting: str = "",
+        on_snapshot: Callable[[Snapshot], object] = lambda snap: None,
     ) -> None:
         super().__init__(driver_class=TerminalDriver if output is not None else None)
         self.output = output
-        self._feed = feed
+        self._session = session
+        self._before = before
         self._fps = fps
         self._clock = clock
         self._greeting = greeting
-        self._pace = Pace(fps)
-        self._meter = FrameMeter(clock)
-        self._snapshot = feed.snapshot(clock())
-        self._notices = Notices()
+        self._on_snapshot = on_snapshot
+        self._pace = FrameRate(fps)
+        self._meter = ScreenCost(clock)
+        self._answers = Answers()
+        self._snapshot = self.picture(clock(), FromApp())
         self._level = level
         self._pages: dict[str, PageScreen] = {}
+        self._begun = False
 
     def on_load(self) -> None:
         """Before the terminal is touched: from here on signals end the app in good order."""
@@ -98,8 +105,10 @@ class IdlegapApp(App[None]):
         self.call_after_refresh(self._begin)
 
     def _begin(self) -> None:
-        self.set_interval(1 / self._fps, self._tick)
-        self._feed.start()
+        if not self._begun:
+            self._begun = True
+            self.set_interval(1 / self._fps, self._tick)
+            self.session.start()
 
     def on_resize(self) -> None:
         """A new size shows the newest snapshot at once."""
@@ -115,12 +124,16 @@ class IdlegapApp(App[None]):
         self._meter.frame()
         sample = self._meter.sample(self.output.bytes_written if self.output is not None else None)
         if sample is not None:
-            self._feed.note_frame(sample)
+            self.session.note_frame(sample)
 
     def draw(self) -> None:
         """Show the newest snapshot on the screen that is on top."""
+        if not self.screen_stack:
+            return  # The app is leaving, and a last tick has come after its screens were closed.
         now_ns = self._clock()
-        snap = self._snapshot = self._notices.put_on(self.picture(now_ns), now_ns)
+        snap = self._snapshot = self.picture(now_ns, self.from_app(now_ns))
+        self._answers.shown(snap)
+        self._on_snapshot(snap)
         code = self.verdict(snap)
         if code is not None:
             self._end(code)
@@ -130,9 +143,24 @@ class IdlegapApp(App[None]):
             screen.show(snap)
             screen.draw_touched()
 
-    def picture(self, now_ns: int) -> Snapshot:
+    def picture(self, now_ns: int, app: FromApp) -> Snapshot:
         """The newest snapshot, with what the app itself knows."""
-        return self._feed.snapshot(now_ns)
+        return (self._session.snapshot if self._session is not None else self._before)(now_ns, app)
+
+    @property
+    def session(self) -> ScreenSession:
+        """The session, opened by now."""
+        if self._session is None:
+            self._session = self.open_session()
+        return self._session
+
+    def open_session(self) -> ScreenSession:
+        """Make the session, where none was given."""
+        raise NotImplementedError
+
+    def from_app(self, now_ns: int) -> FromApp:
+        """What the snapshot cannot know by itself."""
+        return FromApp(answer=self._answers.current(now_ns))
 
     def verdict(self, snap: Snapshot) -> ExitCode | None:
         """The exit code with which `snap` ends the app by itself; None goes on."""
@@ -160,6 +188,8 @@ class IdlegapApp(App[None]):
 
     def action_page(self, name: str) -> None:
         """Open a page, or close it when it is open."""
+        # A page that covers the first screen before it was painted would put this off until it is closed.
+        self._begin()
         page = self._page(name)
         if self.screen is page:
             self.action_close_page()
@@ -201,5 +231,5 @@ class IdlegapApp(App[None]):
             self.exit(return_code=code)
 
     def _say(self, text: str) -> None:
-        self._notices.say(text, self._clock())
+        self._answers.say(text, self._clock())
         self.draw()

@@ -1,6 +1,6 @@
 """The screen on a live engine: keys become commands, recordings and neighbours."""
 
-import dataclasses
+from functools import partial
 from typing import Any
 
 from textual.binding import Binding
@@ -15,21 +15,23 @@ from idlegap.core.protocol.commands import (
     VerifyModes,
 )
 from idlegap.core.protocol.modes import BASELINE, MODES, REPLAYED, ModeName
-from idlegap.core.session.snapshot import Snapshot
+from idlegap.core.session.first_snapshot import first_snapshot
+from idlegap.core.session.snapshot import FromApp, Snapshot
+from idlegap.core.text import units
+from idlegap.core.text.names import mode_words
 from idlegap.core.text.reasons import words
+from idlegap.core.text.sanitize import printable
 from idlegap.tui.apps.app import HERE, IdlegapApp
-from idlegap.tui.apps.feed import LiveFeed
-from idlegap.tui.commands.exit_codes import ExitCode
-from idlegap.tui.terminal.sanitize import clean
-from idlegap.tui.widgets import units
-from idlegap.tui.widgets.phrases import is_tokenless, mode_words
+from idlegap.tui.apps.screen_session import ScreenRun, ScreenSession
+from idlegap.tui.exit_codes import ExitCode
+from idlegap.tui.widgets.readings import is_tokenless
 
 BATCHES = (1, 64)
 PROMPTS = (16, 8192)
 
 
 class LiveApp(IdlegapApp):
-    """Shows a `LiveFeed`; the other arguments are those of `IdlegapApp`."""
+    """Shows a live run; the other arguments are those of `IdlegapApp`."""
 
     BINDINGS = [
         Binding("space", "switch"),
@@ -48,19 +50,23 @@ class LiveApp(IdlegapApp):
         Binding("R", "restart_engine"),
     ]
 
-    def __init__(self, feed: LiveFeed, **options: Any) -> None:
-        super().__init__(feed, **options)
-        self._live = feed
+    def __init__(self, live: ScreenRun, **options: Any) -> None:
+        self._live = live
         self._problem = ""
+        super().__init__(before=partial(first_snapshot, in_process=live.in_process), **options)
 
-    def picture(self, now_ns: int) -> Snapshot:
-        """The newest snapshot, with the state of the recording; its end is said once."""
+    def open_session(self) -> ScreenSession:
+        """Make engine, sensors and what joins them."""
+        return self._live.session
+
+    def from_app(self, now_ns: int) -> FromApp:
+        """With the state of the recording, whose end is said once."""
         recording = self._live.recording
         problem = recording.problem if recording is not None else ""
         if recording is not None and problem and problem != self._problem:
-            self._notices.say(f"{recording.name}: recording ended: {problem}", now_ns)
+            self._answers.say(f"{recording.name}: recording ended: {problem}", now_ns)
         self._problem = problem
-        return dataclasses.replace(super().picture(now_ns), recording=recording)
+        return FromApp(recording=recording, answer=self._answers.current(now_ns))
 
     def verdict(self, snap: Snapshot) -> ExitCode | None:
         """A machine that cannot do what was asked ends the app."""
@@ -72,14 +78,14 @@ class LiveApp(IdlegapApp):
         failed = self.snapshot.failed
         if failed is None:
             return []
-        hint = [f"  {clean(failed.hint)}"] if failed.hint else []
-        return [f"idlegap: {clean(failed.reason)}", *hint]
+        hint = [f"  {printable(failed.hint)}"] if failed.hint else []
+        return [f"idlegap: {printable(failed.reason)}", *hint]
 
     # Keys ------------------------------------------------------------------------------
 
     def action_switch(self) -> None:
         """Switch between eager with a static cache and its graph."""
-        mode = self._notices.asked or self._snapshot.mode
+        mode = self._answers.asked or self._snapshot.mode
         self.action_mode(BASELINE if mode == REPLAYED else REPLAYED)
 
     def action_mode(self, name: ModeName) -> None:
@@ -89,9 +95,9 @@ class LiveApp(IdlegapApp):
             self._say(f"{mode_words(name)}: the engine is not ready yet")
         elif view.reason is not None:
             self._say(f"{mode_words(name)} cannot run here: {words(view.reason)}")
-        elif name != self._snapshot.mode or self._notices.asked is not None:
-            self._live.send(SetMode(name))
-            self._notices.ask(name, self._clock())
+        elif name != self._snapshot.mode or self._answers.asked is not None:
+            self.session.send(SetMode(name))
+            self._answers.ask(name, self._clock())
             self.draw()
 
     def action_pause(self) -> None:
@@ -146,7 +152,7 @@ class LiveApp(IdlegapApp):
         if self._snapshot.failed is None:
             self._say("R restarts the engine after it has ended; it is running")
             return
-        self._live.restart()
+        self.session.restart()
         self._say("starting the engine again …")
 
     def action_add_neighbour(self) -> None:
@@ -173,7 +179,7 @@ class LiveApp(IdlegapApp):
         if self._snapshot.failed is not None:
             self._say("the engine has ended; R starts it again")
             return
-        self._live.send(command)
+        self.session.send(command)
         self._say(notice)
 
 

@@ -1,16 +1,12 @@
 """The screen on a recording: keys move through its time."""
 
-import dataclasses
 from typing import Any
 
 from textual.binding import Binding
 
 from idlegap.core.protocol.modes import MODES
-from idlegap.core.recording.slow_token_index import TokenPlace
-from idlegap.core.session.snapshot import Playback, Snapshot
 from idlegap.core.sources.recording import Replay
 from idlegap.tui.apps.app import IdlegapApp
-from idlegap.tui.widgets import units
 
 JUMP_NS = 5_000_000_000
 LIVE_ONLY = (
@@ -43,33 +39,13 @@ class ReplayApp(IdlegapApp):
     ]
 
     def __init__(self, replay: Replay, **options: Any) -> None:
-        super().__init__(replay, greeting=replay.source.survey.ending.text, **options)
         self._source = replay.source
-        survey = self._source.survey
-        self._switches_ns = tuple(ns - survey.start_ns for ns in survey.switches_ns)
-
-    def picture(self, now_ns: int) -> Snapshot:
-        """The snapshot at the recording's present time, with where that is."""
-        return dataclasses.replace(super().picture(now_ns), playback=self._playback())
+        super().__init__(replay, greeting=replay.source.index.ending.text, **options)
 
     def farewell(self) -> list[str]:
         """What is wrong with the end of the recording, if anything is."""
-        ending = self._source.survey.ending.text
+        ending = self._source.index.ending.text
         return [f"idlegap: {ending}"] if ending else []
-
-    def _playback(self) -> Playback:
-        source = self._source
-        return Playback(
-            position_ns=source.position_ns,
-            length_ns=source.length_ns,
-            speed=source.speed,
-            playing=source.playing,
-            ended=source.ended,
-            behind=source.behind,
-            switches_ns=self._switches_ns,
-            token=token_words(source.token) if source.token is not None else "",
-            ending=source.survey.ending.text,
-        )
 
     # Keys ------------------------------------------------------------------------------
 
@@ -112,10 +88,3 @@ class ReplayApp(IdlegapApp):
             self.draw()
         else:
             self._say(otherwise)
-
-
-def token_words(place: TokenPlace) -> str:
-    """One token: which it is and what it took."""
-    token = place.token
-    text = f"token {place.index:,} of round {place.round}: {units.ms(token.wall_ns).strip()} ms"
-    return f"{text}, {place.excluded}" if place.excluded else text

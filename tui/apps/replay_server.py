@@ -24,7 +24,7 @@ ENDING = (signal.SIGTERM, signal.SIGHUP)
 class ReplayServer(Server):
     """Serves the recording at `path` until SIGINT or one of ENDING; `ready` is called once it does.
 
-    `is_ready` says whether that has been, `ended_by` which of ENDING has come.
+    `is_ready` says whether it has been called, `ended_by` which of ENDING arrived.
 
     Pages of other sites cannot reach it through the visitor's browser, and its own page loads
     nothing from the network.
@@ -45,7 +45,7 @@ class ReplayServer(Server):
         """Serve until a signal ends it, without textual-serve's banner and log of requests.
 
         Raises:
-            OSError: the port cannot be had.
+            OSError: the port is not available.
         """
         app = self._make_app()
         web.run_app(app, host=self.host, port=self.port, print=lambda *_: self._say_ready(), access_log=None)
@@ -67,8 +67,8 @@ class ReplayServer(Server):
         )
 
     async def on_startup(self, app: web.Application) -> None:
-        """Nothing is said before the port is ours. From here on ENDING is told from SIGINT, but for
-        what is ignored (SIGHUP under nohup)."""
+        """Tell ENDING from SIGINT from here on, except what is ignored (SIGHUP under nohup). Nothing is
+        announced before the port is ours."""
         loop = asyncio.get_running_loop()
         for number in ENDING:
             if signal.getsignal(number) is not signal.SIG_IGN:
@@ -79,12 +79,12 @@ class ReplayServer(Server):
         raise web.GracefulExit
 
     async def on_shutdown(self, app: web.Application) -> None:
-        """End all visits, which would keep the server waiting."""
+        """End all visits, or the server would wait for them."""
         for visit in self._visits:
             visit.cancel()
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
-        """One visit: refused to pages of other sites, and beyond MOST_VISITORS."""
+        """One visit. Pages of other sites are refused, and so is anyone beyond MOST_VISITORS."""
         if request.headers.get("Origin") not in self._own:
             raise web.HTTPForbidden(text="this page may not watch the replay")
         if len(self._visits) >= MOST_VISITORS:

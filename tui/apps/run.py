@@ -1,4 +1,4 @@
-"""Showing a feed on this process's terminal, and saying afterwards how it ended."""
+"""Showing an app on this process's terminal, and saying afterwards how it ended."""
 
 import gc
 import locale
@@ -9,8 +9,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 from idlegap.tui.apps.app import IdlegapApp
-from idlegap.tui.apps.feed import Feed
-from idlegap.tui.commands.exit_codes import ExitCode
+from idlegap.tui.exit_codes import ExitCode
 from idlegap.tui.terminal.glyphs import GlyphLevel, glyph_level
 from idlegap.tui.terminal.output import TerminalOutput, diverted
 
@@ -18,13 +17,13 @@ MakeApp = Callable[[GlyphLevel, TerminalOutput], IdlegapApp]
 """Makes the app for a terminal, given what it can show."""
 
 
-def run_screen(feed: Feed, make_app: MakeApp, log: Path | None = None) -> int:
-    """Show `feed` on this process's terminal until the screen is left, and close it; the exit
-    code. With a `log`, what is written to stdout and stderr meanwhile goes there."""
+def run_screen(close: Callable[[], None], make_app: MakeApp, log: Path | None = None) -> int:
+    """Show an app on this process's terminal until the screen is left, then `close` what it showed;
+    the exit code. With a `log`, what is written to stdout and stderr meanwhile goes there."""
     with ExitStack() as ends:
         output = ends.enter_context(closing(TerminalOutput(sys.stdout.fileno())))
         ends.enter_context(diverted(log))
-        ends.callback(feed.close)
+        ends.callback(close)
         app = make_app(glyph_level(locale.getencoding(), os.environ.get("TERM", "")), output)
         # What is loaded by now stays until the end: no collection need walk it in the midst of a frame.
         gc.freeze()

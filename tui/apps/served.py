@@ -25,7 +25,7 @@ class ServedReplay(ReplayApp):
 
 
 def die_with_parent() -> None:
-    """Have the kernel end this process when the server has ended, however that came about."""
+    """Have the kernel kill this process when the server ends, for whatever reason."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 

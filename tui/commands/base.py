@@ -7,12 +7,12 @@ PROGRAM = "idlegap"
 
 
 class UsageError(Exception):
-    """The request cannot work; the message names what is wrong and says what would."""
+    """The request cannot work; the message says what is wrong and what would work."""
 
 
 def check_terminal(instead: str, environment: Mapping[str, str] | None = None) -> None:
-    """A screen needs a terminal to read keys from and one to draw on; `instead` is what does
-    without.
+    """A screen needs a terminal to read keys from and one to draw on; `instead` is the
+    command line that needs none.
 
     Raises:
         UsageError: where there is none.

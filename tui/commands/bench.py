@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from idlegap.tui.commands.base import UsageError
-from idlegap.tui.commands.exit_codes import ExitCode
 from idlegap.tui.commands.metrics_option import Address, add_metrics, metrics_from
-from idlegap.tui.commands.output import add_json, deliver, text_width
+from idlegap.tui.commands.output import add_json, check_stdout, deliver, text_width
 from idlegap.tui.commands.recording_option import RecordOptions, add_record, json_target, record_from
-from idlegap.tui.commands.streams import check_stdout
 from idlegap.tui.commands.workload import add_workload, settings_from
+from idlegap.tui.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from idlegap.core.protocol.settings import Settings
@@ -24,7 +23,7 @@ MOST_RUNS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class BenchOptions:
-    """What `bench` was asked for. `json` and `metrics` are None where nobody wants them."""
+    """What `bench` was asked for. `json` and `metrics` are None where they were not asked for."""
 
     settings: "Settings"
     runs: int
@@ -85,9 +84,9 @@ def run(arguments: argparse.Namespace) -> int:
 def bench(options: BenchOptions, connect: "Connect") -> int:
     """`run` over the engine that `connect` gives."""
     from idlegap.core.bench.plan import BenchPlan, arms_for
-    from idlegap.core.bench.store import BENCH
+    from idlegap.core.results.store import BENCH
     from idlegap.tui.commands.measuring import exit_code, take
-    from idlegap.tui.commands.stopping import StopSignals
+    from idlegap.tui.commands.signals import StopSignals
     from idlegap.tui.tables.bench import bench_text
 
     plan = BenchPlan(arms_for(options.settings.modes), runs=options.runs)

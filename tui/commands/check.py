@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from idlegap.tui.commands.base import UsageError
-from idlegap.tui.commands.exit_codes import ExitCode
-from idlegap.tui.commands.output import add_json, deliver
+from idlegap.tui.commands.output import add_json, check_stdout, deliver
 from idlegap.tui.commands.recording_option import RecordOptions, add_record, json_target, record_from
-from idlegap.tui.commands.streams import check_stdout
 from idlegap.tui.commands.workload import add_machine, settings_from
+from idlegap.tui.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from idlegap.core.protocol.settings import Settings
@@ -21,14 +20,14 @@ HELP = "say within a minute whether this machine is any good for decoding"
 MOST_SECONDS = 86_400
 
 EXIT_CODES = (
-    "Exit code: 0 this machine is good, 1 it is not, 3 there is no GPU here to judge (or none that can be "
-    "used), 2 the request cannot work, 4 the engine failed."
+    "Exit code: 0 this machine is good, 1 it is not, 3 there is no GPU here to judge (or torch cannot use "
+    "it), 2 the request cannot work, 4 the engine failed."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class CheckOptions:
-    """What `check` was asked for. `json` is None where nobody wants it."""
+    """What `check` was asked for. `json` is None where it was not asked for."""
 
     settings: "Settings"
     seconds: float
@@ -82,10 +81,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def check(options: CheckOptions, connect: "Connect") -> int:
     """`run` over the engine that `connect` gives."""
-    from idlegap.core.bench.store import CHECK
     from idlegap.core.check.check import check_plan, judge
+    from idlegap.core.results.store import CHECK
     from idlegap.tui.commands.measuring import exit_code, take
-    from idlegap.tui.commands.stopping import StopSignals
+    from idlegap.tui.commands.signals import StopSignals
     from idlegap.tui.tables.check import check_text
 
     verdict = None

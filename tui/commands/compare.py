@@ -4,8 +4,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from idlegap.core.text.sanitize import printable
 from idlegap.tui.commands.base import UsageError
-from idlegap.tui.commands.exit_codes import ExitCode
 from idlegap.tui.commands.output import (
     STDOUT,
     emit,
@@ -16,11 +16,11 @@ from idlegap.tui.commands.output import (
     target_file,
     text_width,
 )
-from idlegap.tui.terminal.sanitize import clean
+from idlegap.tui.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from idlegap.core.bench.store import Result
     from idlegap.core.compare.machines import Machine
+    from idlegap.core.results.store import Result
 
 HELP = "put results of bench and check into one table over machines, or print one of them again"
 
@@ -53,8 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
     paths = [Path(name) for name in arguments.results]
     target = target_file("--svg", arguments.svg)
     refuse_same("--svg", target, paths, "one of the results")
-    from idlegap.core.bench.store import benchmark
     from idlegap.core.compare.machines import machine
+    from idlegap.core.results.store import benchmark
     from idlegap.tui.tables.compare import compare_text
 
     found, errors = _read(paths)
@@ -75,20 +75,19 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _plot(machines: "list[Machine]") -> bytes:
-    from idlegap.core.bench.store import ResultError
-    from idlegap.core.compare.plot import svg
+    from idlegap.core.compare.plot import PlotError, svg
 
     try:
         return svg(machines)
-    except ResultError as error:
+    except PlotError as error:
         raise UsageError(str(error)) from error
 
 
 def _read(
     paths: "list[Path]",
 ) -> "tuple[list[tuple[Path, Result]], list[str]]":
-    """The results, and one line for each file that holds none."""
-    from idlegap.core.bench.store import ResultError, read_whole
+    """The results, and an error line for each file without one."""
+    from idlegap.core.results.store import ResultError, read_whole
 
     found, errors = [], []
     for path in paths:
@@ -113,8 +112,8 @@ def _own_text(result: "Result") -> str | None:
 
 
 def _files(found: "list[tuple[Path, Result]]") -> str:
-    """Which row is which file, when it was measured, and whether it was to the end."""
-    from idlegap.core.bench.store import benchmark
+    """Which row is which file, when it was measured, and whether the run was complete."""
+    from idlegap.core.results.store import benchmark
 
     lines = ["", "files:"]
     for number, (path, whole) in enumerate(found, 1):
@@ -122,5 +121,5 @@ def _files(found: "list[tuple[Path, Result]]") -> str:
         when = getattr(result, "created", "published figures")
         reason = getattr(result, "reason", "")
         state = f", INCOMPLETE ({reason})" if reason else ""
-        lines.append(clean(f"{number:>2}  {path}: {when}{state}"))
+        lines.append(printable(f"{number:>2}  {path}: {when}{state}"))
     return "\n".join(lines) + "\n"

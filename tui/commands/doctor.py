@@ -7,9 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from idlegap.tui.commands.exit_codes import ExitCode
-from idlegap.tui.commands.output import add_json, deliver, say, target_file
-from idlegap.tui.commands.streams import check_stdout
+from idlegap.tui.commands.output import add_json, check_stdout, deliver, say, target_file
+from idlegap.tui.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from idlegap.core.doctor import EngineAnswer
@@ -63,7 +62,7 @@ def doctor(
         read_software,
     )
     from idlegap.core.doctor.collect import SensorReadings, Software
-    from idlegap.tui.commands.stopping import StopSignals
+    from idlegap.tui.commands.signals import StopSignals
     from idlegap.tui.tables.doctor import doctor_text
 
     with StopSignals() as stop:
@@ -97,7 +96,7 @@ def _answer(connect: "Connect", stop: Callable[[], bool]) -> "EngineAnswer":
 
 
 def guarded(ask: Callable[[], T], otherwise: Callable[["Reason"], T]) -> T:
-    """What `ask` gives; if it fails, what `otherwise` makes of the reason."""
+    """The answer of `ask`, or if it fails what `otherwise` makes of the reason."""
     from idlegap.core.protocol.reasons import because
 
     try:

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from idlegap.tui.commands.base import UsageError
-from idlegap.tui.commands.exit_codes import ExitCode, signal_code
-from idlegap.tui.commands.interrupts import raised
 from idlegap.tui.commands.output import STDOUT, give_up_stdout, say, target_file
-from idlegap.tui.commands.recording_file import add_recording, recording_path
+from idlegap.tui.commands.recording_option import add_recording, recording_path
+from idlegap.tui.commands.signals import raised
+from idlegap.tui.exit_codes import ExitCode, signal_code
 
 if TYPE_CHECKING:
     from idlegap.core.export.token_table import ExportSummary
@@ -34,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the table; exit code 0, or that of SIGPIPE where its reader has had enough.
+    """Write the table; exit code 0, or that of SIGPIPE where the reader has gone.
 
     Raises:
         UsageError: the recording cannot be read, the table not be written, or the extra is not

@@ -10,16 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from idlegap.tui.commands.base import UsageError, check_terminal
-from idlegap.tui.commands.metrics_option import Address, add_metrics, metrics_from, serving, tally_for
+from idlegap.tui.commands.metrics_option import Address, add_metrics, listener_for, metrics_from, serving
 from idlegap.tui.commands.recording_option import RecordOptions, add_record, record_from
 from idlegap.tui.commands.workload import add_workload, settings_from
 
 if TYPE_CHECKING:
-    from idlegap.core.metrics import Tally
+    from idlegap.core.metrics import MetricsListener
     from idlegap.core.protocol.events import SensorEvent
     from idlegap.core.protocol.settings import Settings
     from idlegap.core.recording import Recorder
-    from idlegap.tui.apps.live_session import Joined, LiveSession
+    from idlegap.core.session.snapshot import Snapshot
+    from idlegap.tui.apps.live_run import Joined, LiveRun
 
 HELP = "decode on this machine and watch (the default)"
 FPS_RANGE = range(1, 11)
@@ -93,17 +94,23 @@ def run(arguments: argparse.Namespace) -> int:
     from idlegap.tui.apps.run import run_screen
 
     log, elsewhere = _own_log() if options.in_process else (None, "")
-    tally = tally_for(options.metrics)
-    live = build_session(options, tally)
-    with serving(options.metrics, tally, lambda: live.latest) as url:
+    served = listener_for(options.metrics)
+    live = build_run(options, served)
+    newest: deque[Snapshot] = deque(maxlen=1)
+    with serving(options.metrics, served, lambda: newest[0] if newest else None) as url:
         if options.record.file is not None:
             _record(live, options.record.file)
         metrics = f"metrics are served at {url}" if url else ""
         greeting = "; ".join(filter(None, (metrics, elsewhere)))
         code = run_screen(
-            live,
+            live.close,
             lambda level, output: LiveApp(
-                live, level=level, fps=options.fps, output=output, greeting=greeting
+                live,
+                level=level,
+                fps=options.fps,
+                output=output,
+                greeting=greeting,
+                on_snapshot=newest.append,
             ),
             log,
         )
@@ -112,12 +119,12 @@ def run(arguments: argparse.Namespace) -> int:
     return code
 
 
-def build_session(options: LiveOptions, tally: "Tally | None" = None) -> "LiveSession":
-    """The session that was asked for; engine and sensors join it after the first paint."""
-    from idlegap.tui.apps.live_session import LiveSession
+def build_run(options: LiveOptions, served: "MetricsListener | None" = None) -> "LiveRun":
+    """The run that was asked for; engine and sensors join it after the first paint."""
+    from idlegap.tui.apps.live_run import LiveRun
 
-    return LiveSession(
-        lambda recorder: join(options, recorder, tally),
+    return LiveRun(
+        lambda recorder: join(options, recorder, served),
         recorder=lambda: recorder_for(options),
         max_bytes=options.record.max_bytes,
         in_process=options.in_process,
@@ -132,13 +139,14 @@ def recorder_for(options: LiveOptions) -> "Recorder":
     return Recorder(in_process=options.in_process, spec_bytes_per_s=options.settings.spec_bandwidth)
 
 
-def join(options: LiveOptions, recorder: "Recorder", tally: "Tally | None" = None) -> "Joined":
+def join(options: LiveOptions, recorder: "Recorder", served: "MetricsListener | None" = None) -> "Joined":
     """The engine that was asked for and the sensors of this machine, joined, with who listens."""
     from idlegap.core.sensors.sampler import Sampler
     from idlegap.core.session.session import Session
-    from idlegap.core.sources.engine import EngineProcess, InProcessEngine
+    from idlegap.core.sources.engine_process import EngineProcess
+    from idlegap.core.sources.in_process import InProcessEngine
     from idlegap.core.system.neighbours import NoisyNeighbours
-    from idlegap.tui.apps.live_session import Joined
+    from idlegap.tui.apps.live_run import Joined
 
     # As in `run_screen`, for what was loaded just now.
     gc.freeze()
@@ -148,13 +156,13 @@ def join(options: LiveOptions, recorder: "Recorder", tally: "Tally | None" = Non
         engine(options.settings),
         sensors=Sampler(heard.append, nvml_enabled=options.nvml),
         sensor_events=heard,
-        listeners=(recorder, tally) if tally is not None else (recorder,),
+        listeners=(recorder, served) if served is not None else (recorder,),
         spec_bytes_per_s=options.settings.spec_bandwidth,
     )
     return Joined(session, NoisyNeighbours(session.note_neighbours))
 
 
-def _record(live: "LiveSession", file: Path) -> None:
+def _record(live: "LiveRun", file: Path) -> None:
     from idlegap.core.recording import RecordingError
 
     try:

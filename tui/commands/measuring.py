@@ -13,15 +13,14 @@ from idlegap.core.recording import Recorder, RecordingError
 from idlegap.core.sensors.sampler import Sampler
 from idlegap.core.session.session import Listener
 from idlegap.core.session.snapshot import Snapshot
-from idlegap.core.sources.engine import EngineProcess
-from idlegap.tui.apps.recorded_words import recorded_words
+from idlegap.core.sources.engine_process import EngineProcess
 from idlegap.tui.commands.base import UsageError
-from idlegap.tui.commands.exit_codes import ExitCode
-from idlegap.tui.commands.metrics_option import Address, serving, tally_for
+from idlegap.tui.commands.metrics_option import Address, listener_for, serving
 from idlegap.tui.commands.output import say
 from idlegap.tui.commands.progress import progress_on
 from idlegap.tui.commands.recording_option import RecordOptions
-from idlegap.tui.commands.stopping import StopSignals
+from idlegap.tui.commands.signals import StopSignals
+from idlegap.tui.exit_codes import ExitCode
 
 Connect = Callable[
     [Settings, Sequence[Listener], Callable[[], bool], Callable[[EngineStage], None]],
@@ -64,15 +63,15 @@ def take(
             was started.
     """
     recorder = Recorder(spec_bytes_per_s=settings.spec_bandwidth)
-    tally = tally_for(metrics)
+    served = listener_for(metrics)
     # Written by this thread, read by the server's: of one entry, which an append replaces.
     shown: deque[Snapshot] = deque(maxlen=1)
-    with serving(metrics, tally, lambda: shown[-1] if shown else None) as url, _recording(recorder, record):
+    with serving(metrics, served, lambda: shown[-1] if shown else None) as url, _recording(recorder, record):
         listeners: list[Listener] = [recorder]
-        if tally is not None:
-            listeners.append(tally)
+        if served is not None:
+            listeners.append(served)
             say(f"metrics are served at {url}")
-        outcome = _measure(settings, plan, connect, stop, listeners, shown.append if tally else None)
+        outcome = _measure(settings, plan, connect, stop, listeners, shown.append if served else None)
     _explain(outcome)
     return outcome
 
@@ -140,7 +139,7 @@ def _recording(recorder: Recorder, asked: RecordOptions) -> Iterator[None]:
         yield
     finally:
         if (status := recorder.stop()) is not None:
-            say(recorded_words(status))
+            say(status.text)
 
 
 def _explain(outcome: BenchOutcome) -> None:

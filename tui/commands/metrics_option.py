@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from idlegap.tui.commands.base import UsageError
 
 if TYPE_CHECKING:
-    from idlegap.core.metrics import Tally
+    from idlegap.core.metrics import MetricsListener
     from idlegap.core.session.snapshot import Snapshot
 
 Address = tuple[str, int]
@@ -40,31 +40,32 @@ def metrics_from(arguments: argparse.Namespace) -> Address | None:
         raise UsageError(str(error)) from error
 
 
-def tally_for(address: Address | None) -> "Tally | None":
+def listener_for(address: Address | None) -> "MetricsListener | None":
     """The counters to be served at `address`; None, so that nobody counts, where nothing is."""
     if address is None:
         return None
-    from idlegap.core.metrics import Tally
+    from idlegap.core.metrics import MetricsListener
 
-    return Tally()
+    return MetricsListener()
 
 
 @contextmanager
 def serving(
-    address: Address | None, tally: "Tally | None", latest: "Callable[[], Snapshot | None]"
+    address: Address | None, listener: "MetricsListener | None", latest: "Callable[[], Snapshot | None]"
 ) -> Iterator[str]:
     """Serve metrics at `address` meanwhile; yields where, "" if not asked for.
 
     Raises:
         UsageError: the address is taken or not ours.
     """
-    if address is None or tally is None:
+    if address is None or listener is None:
         yield ""
         return
     from idlegap.core.metrics import MetricsCollector, MetricsError, MetricsServer
 
+    listener.registry.register(MetricsCollector(latest))
     try:
-        server = MetricsServer(MetricsCollector(latest, tally), *address)
+        server = MetricsServer(listener.registry, *address)
     except MetricsError as error:
         raise UsageError(str(error)) from error
     with server:

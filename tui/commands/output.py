@@ -1,7 +1,9 @@
-"""Where things go: results to stdout or into a file, everything else to stderr."""
+"""Where things go: results to stdout or into a file, everything else to stderr, of which a shell may have
+closed any."""
 
 import argparse
 import errno
+import fcntl
 import os
 import shutil
 import sys
@@ -10,13 +12,26 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from idlegap.core.text.sanitize import printable_lines
 from idlegap.tui.commands.base import PROGRAM, UsageError
-from idlegap.tui.terminal.sanitize import clean_lines
 
 if TYPE_CHECKING:
     from msgspec import Struct
 
 STDOUT = Path("-")
+
+_STANDARD = (("stdin", os.O_RDONLY, "r"), ("stdout", os.O_RDONLY, "w"), ("stderr", os.O_WRONLY, "w"))
+"""A closed stdout must fail where it is written to, so it is opened for reading alone. What is said
+on a closed stderr is lost."""
+
+
+def fill_closed() -> None:
+    """Open /dev/null for each closed stream. Otherwise the next file to be opened, a result or a
+    recording, would become stdout, and Python would have no stream object at all."""
+    for name, flags, mode in _STANDARD:
+        if getattr(sys, name) is None:
+            fd = os.open(os.devnull, flags)
+            setattr(sys, name, os.fdopen(fd, mode, encoding="utf-8", closefd=False))
 
 
 def add_json(options: argparse._ActionsContainer, what: str) -> None:
@@ -52,15 +67,27 @@ def target_file(option: str, text: str | None, *, new: bool = False) -> Path | N
     return path
 
 
+def check_stdout(target: Path | None) -> None:
+    """A measurement takes minutes, so make sure first that its result has a place: the file `target`, or
+    stdout where that is None or ``-``.
+
+    Raises:
+        UsageError: there is neither.
+    """
+    only_readable = fcntl.fcntl(1, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY
+    if only_readable and target in (None, STDOUT):
+        raise UsageError("stdout is closed: there is no place for the result; --json FILE makes one")
+
+
 def _is_stdout(path: Path) -> bool:
-    """Text and document would otherwise overwrite each other in the one file."""
+    """Text and document would overwrite each other if both went to the same file."""
     with suppress(OSError):
         return os.path.samestat(path.stat(), os.fstat(1))
     return False
 
 
 def refuse_same(option: str, target: Path | None, others: Iterable[Path], what: str) -> None:
-    """Nothing that is read or written beside `target` may be lost to it; `what` says what that is.
+    """Refuse a `target` that would overwrite one of `others`, which `what` describes.
 
     Raises:
         UsageError: it is the same file as one of `others`.
@@ -76,9 +103,9 @@ def deliver(kind: str, result: "Struct", text: str, target: Path | None) -> None
     is stdout. The file comes first: it must outlive a terminal that has gone.
 
     Raises:
-        UsageError: one of both cannot be written.
+        UsageError: one of them cannot be written.
     """
-    from idlegap.core.bench.store import encode
+    from idlegap.core.results.store import encode
 
     document = encode(kind, result)
     if target == STDOUT:
@@ -113,12 +140,12 @@ def save(data: bytes, target: Path) -> None:
 
 
 def emit_text(text: str) -> None:
-    """Write `text` to stdout. What it quotes of a stranger's file is shown there, never obeyed.
+    """Write `text` to stdout. What it quotes from a file cannot control the terminal.
 
     Raises:
         UsageError: stdout cannot be written.
     """
-    emit(clean_lines(text).encode(sys.stdout.encoding, "replace"))
+    emit(printable_lines(text).encode(sys.stdout.encoding, "replace"))
 
 
 def emit(data: bytes) -> None:
@@ -148,9 +175,9 @@ def give_up_stdout(error: OSError) -> None:
 
 
 def say(text: str) -> None:
-    """Tell the user something on stderr; where that cannot be written, nobody is to be told."""
+    """Say something on stderr, if it can be written."""
     with suppress(OSError):
-        print(f"{PROGRAM}: {clean_lines(text)}", file=sys.stderr, flush=True)
+        print(f"{PROGRAM}: {printable_lines(text)}", file=sys.stderr, flush=True)
 
 
 def text_width() -> int:

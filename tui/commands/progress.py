@@ -18,7 +18,7 @@ from rich.text import Text
 
 from idlegap.core.bench.runner import Progress
 from idlegap.core.protocol.events import EngineStage, Stage
-from idlegap.tui.terminal.sanitize import clean
+from idlegap.core.text.sanitize import printable
 
 REDRAWS_PER_S = 2
 """The machine is being measured: a smoother bar would be load of our own."""
@@ -56,7 +56,7 @@ class ProgressLines:
     def say(self, text: str) -> None:
         """Anything else that the user should read."""
         with suppress(OSError):
-            print(clean(text), file=self._stream, flush=True)
+            print(printable(text), file=self._stream, flush=True)
 
 
 class ProgressBar:
@@ -108,7 +108,7 @@ class ProgressBar:
     def say(self, text: str) -> None:
         """Anything else that the user should read."""
         with suppress(OSError):
-            self._console.print(clean(text), markup=False, highlight=False, soft_wrap=True)
+            self._console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
 
     def _redraw(self, **changes: Any) -> None:
         with suppress(OSError):
@@ -116,7 +116,7 @@ class ProgressBar:
 
 
 def progress_on(stream: TextIO | None = None) -> ProgressBar | ProgressLines:
-    """What fits `stream` (None: stderr)."""
+    """The kind of progress that suits `stream` (None: stderr)."""
     console = Console(file=stream or sys.stderr)
     if console.is_terminal and not console.is_dumb_terminal:
         return ProgressBar(console)
@@ -124,7 +124,7 @@ def progress_on(stream: TextIO | None = None) -> ProgressBar | ProgressLines:
 
 
 def runs_done(progress: Progress) -> str:
-    """``3/36  ``; "" where the number of runs is not known beforehand."""
+    """``3/36  ``; "" where the number of runs is not known in advance."""
     return "" if progress.total is None else f"{progress.done}/{progress.total}  "
 
 
@@ -137,7 +137,7 @@ def time_left(left_ns: int) -> str:
 def stage_words(stage: EngineStage) -> str:
     """``importing: torch and transformers``, ``downloading: model.safetensors, 40 %``."""
     share = None if stage.fraction is None else f"{100 * stage.fraction:.0f} %"
-    return clean(": ".join(filter(None, (stage.stage, ", ".join(filter(None, (stage.detail, share)))))))
+    return printable(": ".join(filter(None, (stage.stage, ", ".join(filter(None, (stage.detail, share)))))))
 
 
 class _TimeLeft(ProgressColumn):

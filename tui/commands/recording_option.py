@@ -1,21 +1,81 @@
-"""The options `--record` and `--record-max`, the same in every verb that can record itself."""
+"""Recordings on the command line: the one that a verb reads, and the one that it writes."""
 
 import argparse
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from idlegap.tui.commands.base import UsageError
-from idlegap.tui.commands.file_size import parse_size
 from idlegap.tui.commands.output import refuse_same, target_file
+
+DEMO = "demo"
+_DEMO_PACKAGE, _DEMO_FILE = "idlegap.core.recording", "demo.jsonl.gz"
 
 FILE, MOST = "--record", "--record-max"
 DEFAULT_MOST = "1G"
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([KMG]?)B?", re.IGNORECASE)
+_FACTORS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
+
+_MOST = 1e18
+
+
+def add_recording(parser: argparse.ArgumentParser) -> None:
+    """Add the argument that names a recording."""
+    parser.add_argument(
+        "file",
+        metavar=f"FILE|{DEMO}",
+        help=f"a recording; {DEMO} is one of an H200 that idlegap brings along",
+    )
+
+
+@contextmanager
+def recording_path(name: str) -> Iterator[Path]:
+    """The path of the recording called `name`, for as long as the context lasts. A bad
+    recording is a usage error.
+
+    Raises:
+        UsageError: the name is empty, or the recording turns out to be unreadable in the context.
+    """
+    if not name:
+        raise UsageError("FILE '': names no recording")
+    from idlegap.core.recording import RecordingError
+
+    try:
+        if name != DEMO:
+            yield Path(name)
+            return
+        from importlib.resources import as_file, files
+
+        with as_file(files(_DEMO_PACKAGE) / _DEMO_FILE) as path:
+            yield path
+    except RecordingError as error:
+        raise UsageError(str(error)) from error
+
+
+def parse_size(option: str, text: str) -> int:
+    """Bytes of ``500M``, ``1.5GB`` or ``250000``; K, M and G are decimal.
+
+    Raises:
+        UsageError: naming `option`, for anything else.
+    """
+    found = _SIZE.fullmatch(text.strip())
+    if found is None:
+        raise UsageError(f"{option} {text}: expected a size such as 500M or 1.5G")
+    size = float(found[1]) * _FACTORS[found[2].upper()]
+    if size > _MOST:
+        raise UsageError(f"{option} {text}: more than any disk holds")
+    return round(size)
+
+
 DEFAULT_MAX_BYTES = parse_size(MOST, DEFAULT_MOST)
 
 
 @dataclass(frozen=True, slots=True)
 class RecordOptions:
-    """Where to record; `file` is None where nobody asked for it. No recording gets larger than
+    """Where to record; `file` is None where it was not asked for. No recording gets larger than
     `max_bytes`: it then ends with a mark that says so, and what is recorded goes on."""
 
     file: Path | None = None
@@ -35,11 +95,11 @@ def add_record(options: argparse._ActionsContainer) -> None:
 
 
 def record_from(arguments: argparse.Namespace, *, by_key: bool = False) -> RecordOptions:
-    """What was asked for; with `by_key` a recording can begin later, so a limit alone has its use.
+    """What was asked for; with `by_key` a key can start a recording later, so a limit alone is allowed.
 
     Raises:
-        UsageError: a name that is none, a limit of nothing, one that is no size, or too low for
-            what describes the machine.
+        UsageError: a bad name, a limit without a recording, a limit that is no size or too small
+            for the description of the machine.
     """
     name = arguments.record
     if name in ("", "-"):
@@ -62,7 +122,7 @@ def json_target(arguments: argparse.Namespace, record: RecordOptions) -> Path | 
     """Where ``--json`` goes beside the recording `record`.
 
     Raises:
-        UsageError: no file can be written there, or both are one.
+        UsageError: no file can be written there, or both are the same file.
     """
     target = target_file("--json", arguments.json)
     if record.file is not None:

@@ -3,7 +3,7 @@
 import argparse
 
 from idlegap.tui.commands.base import UsageError, check_terminal
-from idlegap.tui.commands.recording_file import add_recording, recording_path
+from idlegap.tui.commands.recording_option import add_recording, recording_path
 
 HELP = "show a recording on the live screen"
 
@@ -34,4 +34,4 @@ def run(arguments: argparse.Namespace) -> int:
         from idlegap.tui.apps.replay import ReplayApp
         from idlegap.tui.apps.run import run_screen
 
-        return run_screen(replay, lambda level, output: ReplayApp(replay, level=level, output=output))
+        return run_screen(replay.close, lambda level, output: ReplayApp(replay, level=level, output=output))

@@ -4,9 +4,9 @@ import argparse
 import os
 
 from idlegap.tui.commands.base import UsageError
-from idlegap.tui.commands.exit_codes import ExitCode
 from idlegap.tui.commands.output import STDOUT, emit, refuse_same, save, say, target_file
-from idlegap.tui.commands.recording_file import add_recording, recording_path
+from idlegap.tui.commands.recording_option import add_recording, recording_path
+from idlegap.tui.exit_codes import ExitCode
 
 HELP = "write a recording as an HTML page to send around"
 DEFAULT_OUTPUT = "report.html"

@@ -5,10 +5,10 @@ import errno
 import platform
 import sys
 
+from idlegap.core.text.sanitize import printable
 from idlegap.tui.commands.base import UsageError
-from idlegap.tui.commands.exit_codes import ExitCode, signal_code
-from idlegap.tui.commands.recording_file import add_recording, recording_path
-from idlegap.tui.terminal.sanitize import clean
+from idlegap.tui.commands.recording_option import add_recording, recording_path
+from idlegap.tui.exit_codes import ExitCode, signal_code
 
 HELP = "show a recording in a browser on this machine"
 DEFAULT_PORT = 8000
@@ -30,13 +30,13 @@ def run(arguments: argparse.Namespace) -> int:
             installed.
         KeyboardInterrupt: ctrl+c came before anything was served.
     """
-    from idlegap.core.recording import survey
+    from idlegap.core.recording import read_index
 
     port: int = arguments.port
     if not 0 < port < 65536:
         raise UsageError(f"--port {port}: must be from 1 to 65535")
     with recording_path(arguments.file) as path:
-        ending = survey(path).ending.text
+        ending = read_index(path).ending.text
         try:
             from idlegap.tui.apps.replay_server import ReplayServer
         except ImportError as error:
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
 
         def ready() -> None:
             print(
-                f"idlegap: {clean(arguments.file)} is shown at http://127.0.0.1:{port}/ (ctrl+c ends)",
+                f"idlegap: {printable(arguments.file)} is shown at http://127.0.0.1:{port}/ (ctrl+c ends)",
                 file=sys.stderr,
             )
             reach = f"ssh -L {port}:127.0.0.1:{port} {platform.node()}"

@@ -16,8 +16,8 @@ _PLAIN = ("model", "device", "mode", "prompt_tokens", "new_tokens", "max_cache_l
 
 
 def add_workload(parser: argparse.ArgumentParser, *, measured: bool = False) -> None:
-    """Add the options to `parser`. With `measured` the modes are all taken in turns, so none is
-    the one to begin with, and one that is named twice is taken under two names."""
+    """Add the options to `parser`. With `measured` all modes take turns, so there is no first
+    one, and a mode that is named twice is measured under two names."""
     from idlegap.core.protocol.modes import MODE_NAMES
 
     names = ", ".join(MODE_NAMES)
@@ -117,7 +117,7 @@ def _bandwidth(gigabytes_per_s: float) -> float:
 
 
 def _check_core(core: int | None) -> None:
-    """The engine may use the cores that this process may, so a wrong one is known beforehand."""
+    """The engine inherits the affinity of this process, so a wrong core can be refused here."""
     usable = os.sched_getaffinity(0)
     if core is not None and core not in usable:
         raise UsageError(

@@ -1,15 +1,15 @@
-"""The detail page: the current mode's kernels, split and ceilings, and every meter's definition."""
+"""The detail page: the current mode's kernels, split and ceilings, and the definition of each utilisation."""
 
 from idlegap.core.protocol.settings import Wait
 from idlegap.core.session.snapshot import ModeView, Snapshot
+from idlegap.core.text import units
 from idlegap.core.text.reasons import logit_diff_words
-from idlegap.tui.widgets import units
-from idlegap.tui.widgets.gpu_panel import busy_words, gpu_absence
-from idlegap.tui.widgets.line import Line
+from idlegap.core.text.sanitize import shorten
+from idlegap.tui.widgets import readings
+from idlegap.tui.widgets.line import VALUE_AT, Line, labelled, title, wrapped
 from idlegap.tui.widgets.mode_bars import CHANGED, FIRST_ROUND
 from idlegap.tui.widgets.palette import DIM, STRONG, TEXT, WARN, WORK
-from idlegap.tui.widgets.phrases import current
-from idlegap.tui.widgets.rows import VALUE_AT, labelled, title, wrapped
+from idlegap.tui.widgets.readings import current
 from idlegap.tui.widgets.work_panel import ceiling_rows, kernel_rows
 
 _WAITS: dict[Wait, str] = {
@@ -21,7 +21,7 @@ _NAME_CELLS = 18
 _COLUMN_CELLS = 6
 _COUNT_CELLS = 8
 _COLUMNS = ("wall", "p99", "disp", "wait", "busy", "host", "lnch", "dev", "pre", "n")
-_METERS = (
+_UTILISATION = (
     ("util_pct", "NVML utilisation", "share of its window with any kernel running"),
     ("util_samples_pct", "NVML samples", "the same, mean of its samples of the last second"),
     ("gpm_graphics_pct", "GPM graphics", "share of time with the compute engine active"),
@@ -33,7 +33,7 @@ _METERS = (
 def detail_text(snap: Snapshot, width: int) -> list[Line]:
     """The rows of the detail page."""
     view = current(snap)
-    lines = [Line(), title("meters side by side", "", width), *meter_rows(snap, width)]
+    lines = [Line(), title("utilisation side by side", "", width), *utilisation_rows(snap, width)]
     lines += [
         Line(),
         title("modes", "ms per token, medians; pre is the prefill, n the tokens", width),
@@ -73,26 +73,26 @@ def detail_text(snap: Snapshot, width: int) -> list[Line]:
     return lines
 
 
-def meter_rows(snap: Snapshot, width: int) -> list[Line]:
-    """True busy beside NVML's meters, each with its definition. Why a value is missing stands below
-    them all where several lack it for the same reason or the row has no room for it."""
-    meters = [("truly busy", busy_words(snap), "share of a token in which the device works")]
+def utilisation_rows(snap: Snapshot, width: int) -> list[Line]:
+    """Device busy beside NVML's figures, each with its definition. The reason for a missing value moves
+    below the rows where several share it or the row has no room for it."""
+    rows = [("device busy", readings.busy(snap).rjust(5), "share of a token in which the device works")]
     gpu = snap.gpu
-    for field, name, meaning in _METERS:
+    for field, name, meaning in _UTILISATION:
         if gpu is None:
-            value = units.na(gpu_absence(snap))
+            value = units.na(readings.gpu_absence(snap))
         else:
-            value = units.reading(getattr(gpu, field), units.percent, gpu.missing, field)
-        meters.append((name, value, meaning))
-    values = [value for _, value, _ in meters]
+            value = units.reading(getattr(gpu, field), readings.five_cells, gpu.missing, field)
+        rows.append((name, value, meaning))
+    values = [value for _, value, _ in rows]
     lines, reasons = [], dict[str, list[str]]()
-    for name, value, meaning in meters:
+    for name, value, meaning in rows:
         shown = value
-        if values.count(value) > 1 or _meter(name, value, meaning).cells > width:
+        if values.count(value) > 1 or _utilisation(name, value, meaning).cells > width:
             shown = units.without_reason(value)
         if shown != value:
             reasons.setdefault(value, []).append(name)
-        lines.append(_meter(name, shown, meaning))
+        lines.append(_utilisation(name, shown, meaning))
     for value, names in reasons.items():
         lines += wrapped(f"{value} ({', '.join(names)})", width, 2, " ", DIM)
     return lines
@@ -111,10 +111,10 @@ def mode_rows(snap: Snapshot, width: int) -> list[Line]:
         )
         line.to(_NAME_CELLS)
         if view.reason is not None:
-            lines.append(line.add(units.shorten(units.na(view.reason), max(0, width - line.cells)), DIM))
+            lines.append(line.add(shorten(units.na(view.reason), max(0, width - line.cells)), DIM))
             continue
         for ns in _times(view):
-            line.add(f"{'-' if ns is None else units.ms(ns):>{_COLUMN_CELLS}}")
+            line.add(f"{'-' if ns is None else units.ms(ns, 4):>{_COLUMN_CELLS}}")
         lines.append(line.add(f"{_count(view.tokens):>{_COUNT_CELLS}}", DIM))
         lines += _verification(view, width)
     for view in snap.modes:
@@ -130,12 +130,12 @@ def window_rows(view: ModeView, width: int) -> list[Line]:
     window = view.profile
     if window is None:
         return []
-    apart = f"{window.copies} copies ({units.ms(window.copy_ns).strip()} ms), {window.fills} fills"
-    cost = f"{window.steps} steps, a pause of {units.ms(window.pause_ns).strip()} ms"
+    apart = f"{window.copies} copies ({units.ms(window.copy_ns)} ms), {window.fills} fills"
+    cost = f"{window.steps} steps, a pause of {units.ms(window.pause_ns)} ms"
     if window.unmatched:
         cost += f", {window.unmatched} records without a launch"
     return [
-        labelled("sum over streams", f"{units.ms(window.busy_sum_ns).strip()} ms", width),
+        labelled("sum over streams", f"{units.ms(window.busy_sum_ns)} ms", width),
         labelled("copies and fills", apart, width),
         labelled("measured in", cost, width),
     ]
@@ -150,20 +150,20 @@ def _times(view: ModeView) -> list[int | None]:
 
 
 def _first_round(view: ModeView) -> str:
-    told = (
+    text = (
         f"{view.name} has decoded only at cache lengths that were new, and the host may have to plan for "
         "each of them; its next round gives figures that count."
     )
     if view.profile is not None and any(_plans_by_length(kernel.name) for kernel in view.profile.top):
-        told += (
+        text += (
             " Attention is cuDNN's here, which is planned so; with TORCH_CUDNN_SDPA_DEPRIORITIZED=1 in its "
             "environment torch takes another kernel, on an H200 a slower one where the cache is static."
         )
-    return told
+    return text
 
 
 def _plans_by_length(kernel: str) -> bool:
-    """Whether it is attention of cuDNN (docs/measurements.md, "The first time at each cache length")."""
+    """Whether it is cuDNN's attention (docs/measurements.md, "The first time at each cache length")."""
     return kernel.startswith("cudnn") and "sdpa" in kernel
 
 
@@ -172,7 +172,7 @@ def _count(tokens: int) -> str:
     return units.count(tokens) if tokens < 10**6 else f"{tokens / 1e6:.1f}M"
 
 
-def _meter(name: str, value: str, meaning: str) -> Line:
+def _utilisation(name: str, value: str, meaning: str) -> Line:
     line = Line().add(f" {name}", DIM).to(VALUE_AT).add(value, WORK)
     return line.add("  ").to(VALUE_AT + 8).add(meaning, DIM)
 

@@ -1,21 +1,20 @@
-"""The help page: keys, modes, and how to read the pictures."""
+"""The help page: keys, modes, and how to read the charts."""
 
 from rich.style import Style
 
 from idlegap.core.protocol.modes import BASELINE, MODES, REPLAYED
 from idlegap.core.session.snapshot import Snapshot
+from idlegap.core.text.units import na
 from idlegap.tui.widgets.cause_marks import MARKS, UNKNOWN_MARK
-from idlegap.tui.widgets.line import Line
+from idlegap.tui.widgets.line import Line, wrapped
 from idlegap.tui.widgets.mode_bars import PLAIN_PARTS, SPLIT_PARTS
 from idlegap.tui.widgets.palette import DIM, KEY, STRONG, TEXT
-from idlegap.tui.widgets.rows import wrapped
 from idlegap.tui.widgets.strip.cells import CUT
-from idlegap.tui.widgets.units import na
 
 _PAGES = (
     ("w", "why tokens were slow: causes, evidence, advice"),
     ("e", "explain each number with its value now"),
-    ("d", "detail: kernels, ceilings, meters side by side"),
+    ("d", "detail: kernels, ceilings, utilisation side by side"),
     ("s", "save the screen as an SVG picture here"),
 )
 KEYS = (
@@ -58,7 +57,7 @@ def help_text(snap: Snapshot, width: int) -> list[Line]:
         if view is not None and view.reason is not None:
             text += f" ({na(view.reason)})"
         lines += _entry(spec.key, text, width)
-    lines += [Line(), _heading("how to read the pictures")]
+    lines += [Line(), _heading("how to read the charts")]
     for part, meaning in zip((*SPLIT_PARTS, *PLAIN_PARTS), _PART_MEANINGS, strict=True):
         lines += _entry(part.glyph * 3, f"{part.name}: {meaning}", width, part.style)
     lines += _entry("strip", _STRIP, width)

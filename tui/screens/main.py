@@ -1,11 +1,10 @@
-"""The live screen: all of the argument in one look."""
+"""The live screen: speed, where a token's time goes, and what limits it, at one glance."""
 
 from textual.app import ComposeResult
 from textual.containers import Container
 from textual.widget import Widget
 
 from idlegap.core.session.snapshot import Snapshot
-from idlegap.tui.screens.base import SnapshotScreen
 from idlegap.tui.screens.layout import Need, Plan, plan
 from idlegap.tui.terminal.glyphs import GlyphLevel
 from idlegap.tui.widgets.compact import Compact
@@ -18,23 +17,24 @@ from idlegap.tui.widgets.loading import Loading
 from idlegap.tui.widgets.mode_bars import ModeBars
 from idlegap.tui.widgets.palette import BACKGROUND
 from idlegap.tui.widgets.panel import Panel
-from idlegap.tui.widgets.phrases import is_loading
 from idlegap.tui.widgets.playback_bar import PlaybackBar
 from idlegap.tui.widgets.rate import RatePanel
+from idlegap.tui.widgets.readings import is_loading
 from idlegap.tui.widgets.sentence import Sentence
+from idlegap.tui.widgets.snapshot_screen import SnapshotScreen
 from idlegap.tui.widgets.strip.widget import LatencyStrip
 from idlegap.tui.widgets.text_view import TextView
 from idlegap.tui.widgets.work_panel import WorkPanel
 
 
 class _PanelBox(Container):
-    """The panels, stacked or side by side; nothing of its own shows."""
+    """The panels, stacked or side by side; it draws nothing itself."""
 
     BLANK = True
 
 
 class MainScreen(SnapshotScreen):
-    """Lays the panels out by `tui.screens.layout.plan` and hands each one the snapshot."""
+    """Lays the panels out by `tui.screens.layout.plan` and gives each one the snapshot."""
 
     DEFAULT_CSS = f"""
     MainScreen {{ background: {BACKGROUND}; overflow: hidden; }}

@@ -6,19 +6,19 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 
 from idlegap.core.session.snapshot import Snapshot
-from idlegap.tui.screens.base import SnapshotScreen
+from idlegap.core.text.sanitize import shorten
 from idlegap.tui.terminal.glyphs import GlyphLevel
 from idlegap.tui.widgets.line import Line
 from idlegap.tui.widgets.palette import BACKGROUND, DIM, KEY, RULE, STRONG, WARN
 from idlegap.tui.widgets.panel import Panel
-from idlegap.tui.widgets.units import shorten
+from idlegap.tui.widgets.snapshot_screen import SnapshotScreen
 
 PageText = Callable[[Snapshot, int], list[Line]]
 """The rows of a page for a snapshot and a width."""
 
 
 class Page(Panel):
-    """A title, a window on the rows of `text`, and a last row with the keys and the answer to one."""
+    """A title, a window on the rows of `text`, and a last row with keys and notices."""
 
     DEFAULT_CSS = "Page { height: 1fr; }"
 
@@ -43,13 +43,13 @@ class Page(Panel):
         keys = Line().add(" esc", KEY).add(" back", DIM)
         if len(body) > room:
             keys.add("   ↑ ↓", KEY).add(f" rows {self._top + 1}-{self._top + len(shown)} of {len(body)}", DIM)
-        if snap.notice:
-            keys.add("   ! ", WARN).add(shorten(snap.notice, max(0, width - keys.cells)), WARN)
+        if snap.message:
+            keys.add("   ! ", WARN).add(shorten(snap.message, max(0, width - keys.cells)), WARN)
         return [head, *shown, *[Line()] * (room - len(shown)), keys]
 
 
 class PageScreen(SnapshotScreen):
-    """One page on a screen of its own; the keys of the app go on working."""
+    """One page on a screen of its own; the app's keys still work."""
 
     DEFAULT_CSS = f"PageScreen {{ background: {BACKGROUND}; overflow: hidden; }}"
     BINDINGS = [

@@ -1,15 +1,15 @@
 """The page on slow tokens: which they were, what took the time, and what would help."""
 
 from idlegap.core.measure.typical_token import LEAST_TOKENS, SLOW_MADS, SLOW_SHARE
+from idlegap.core.phrasing.contention import advice, contention_words
 from idlegap.core.session.snapshot import Snapshot
 from idlegap.core.slow_tokens.causes import CauseTotal, SlowView
-from idlegap.tui.widgets import units
+from idlegap.core.text import units
+from idlegap.core.text.sanitize import shorten
 from idlegap.tui.widgets.cause_marks import MARKS, MEANINGS, mark
-from idlegap.tui.widgets.line import Line
+from idlegap.tui.widgets.line import Line, title, wrapped
 from idlegap.tui.widgets.palette import BAD, DIM, GOOD, HOST, SENTENCE, STRONG, TEXT, WARN
-from idlegap.tui.widgets.phrases import NOTHING_DECODES, current
-from idlegap.tui.widgets.readings import cpu_work, own_neighbours
-from idlegap.tui.widgets.rows import title, wrapped
+from idlegap.tui.widgets.readings import NOTHING_DECODES, cpu_work, current, own_neighbours
 
 _SHARE_AT = 17
 _BAR_CELLS = 16
@@ -21,18 +21,18 @@ def why_text(snap: Snapshot, width: int) -> list[Line]:
     """The rows of the page."""
     room = min(width, _READABLE)
     lines = [Line(), title("now", "", width)]
-    if snap.contended:
-        lines += wrapped(f"CONTENDED: {snap.contended}", room, 2, "   ", WARN)
+    if snap.contention is not None:
+        lines += wrapped(f"CONTENDED: {contention_words(snap.contention)}", room, 2, "   ", WARN)
     elif snap.halted:
         lines.append(Line().add(f"   {NOTHING_DECODES}", DIM))
     elif snap.cpu_work is not None and snap.cpu_work.slow:
-        reason = "it waits for nobody, and no counter here says why"
+        reason = "it does not wait for a CPU, and no counter here says why"
         lines += wrapped(f"the host is slow: CPU time {cpu_work(snap)}; {reason}", room, 2, "   ", WARN)
     else:
-        lines.append(Line().add("   nobody holds the decode thread back", GOOD))
+        lines.append(Line().add("   nothing holds the decode thread back", GOOD))
     if snap.neighbours:
         lines.append(Line().add(f"   {own_neighbours(snap.neighbours)}: keys n and N", TEXT))
-    lines += wrapped(snap.advice, room, 3, " ► ", SENTENCE)
+    lines += wrapped(advice(snap), room, 3, " ► ", SENTENCE)
     lines += [Line(), title("what slow tokens lost", since_words(snap), width)]
     lines += share_rows(snap.slow_shares, width)
     lines += wrapped(threshold_words(snap), room, 3, "   ", DIM)
@@ -49,12 +49,12 @@ def why_text(snap: Snapshot, width: int) -> list[Line]:
 
 
 def since_words(snap: Snapshot) -> str:
-    """What the shares are of."""
+    """The span that the shares cover."""
     return f"since {snap.mode} was entered" if snap.mode is not None else ""
 
 
 def threshold_words(snap: Snapshot) -> str:
-    """Above which time a token counts as slow, and how that is made."""
+    """The time above which a token counts as slow, and its formula."""
     rule = (
         f"the mode's median plus the larger of {SLOW_MADS} MAD and {SLOW_SHARE * 100:.0f} % of the median; "
         "MAD is the median distance from the median"
@@ -62,8 +62,8 @@ def threshold_words(snap: Snapshot) -> str:
     if snap.threshold_ns is None:
         return f"slow: {units.na(f'needs {LEAST_TOKENS} counted tokens')}; then above {rule}"
     view = current(snap)
-    median = f" {units.ms(view.wall_ns).strip()} ms" if view is not None and view.wall_ns is not None else ""
-    above = units.ms(snap.threshold_ns).strip()
+    median = f" {units.ms(view.wall_ns)} ms" if view is not None and view.wall_ns is not None else ""
+    above = units.ms(snap.threshold_ns)
     return f"slow: above {above} ms = {rule.replace('median', f'median{median}', 1)}"
 
 
@@ -76,16 +76,16 @@ def share_rows(shares: tuple[CauseTotal, ...], width: int) -> list[Line]:
     for share in shares:
         part = share.ns / total_ns
         line = Line().add(f"   {MARKS[share.cause]} ", BAD).add(share.cause, STRONG).to(_SHARE_AT)
-        line.add(units.share(part), TEXT).add(f"  {units.ms(share.ns):>6} ms  ", TEXT)
-        filled = round(part * _BAR_CELLS)
-        line.add("█" * filled, HOST).add("░" * (_BAR_CELLS - filled), DIM)
-        tokens = f"  {_led(share.tokens)}"
-        lines.append(line.add(units.shorten(tokens, max(0, width - line.cells)), DIM))
+        line.add(f"{units.percent(part):>5}  {units.ms(share.ns):>6} ms  ", TEXT).gauge(
+            part, _BAR_CELLS, HOST
+        )
+        tokens = f"  {_main_cause_of(share.tokens)}"
+        lines.append(line.add(shorten(tokens, max(0, width - line.cells)), DIM))
     return lines
 
 
-def _led(tokens: int) -> str:
-    """Of how many tokens a cause was the largest."""
+def _main_cause_of(tokens: int) -> str:
+    """The number of tokens whose largest cause it was."""
     if not tokens:
         return "no token's main cause"
     return f"main cause of {units.count(tokens)} token{'s' * (tokens != 1)}"

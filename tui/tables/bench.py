@@ -6,13 +6,15 @@ from idlegap.core.bench.conclusion import Conclusion, SpeedUp, conclude
 from idlegap.core.bench.schema import BenchResult
 from idlegap.core.bench.stability import Finding, contention, stability
 from idlegap.core.bench.summary import ArmSummary, summarise
-from idlegap.core.text.units import cpu_name, interval, sentence
+from idlegap.core.text.names import cpu_name
+from idlegap.core.text.phrases import sentence
+from idlegap.core.text.units import interval
 from idlegap.tui.tables.bench_table import narrow, notes, wide
 from idlegap.tui.tables.layout import NARROW, WIDE, paragraph, table
 
 STATISTICS = (
-    "mean: of each run, median over runs, and MBU is of that rate; dispatch, gaps, beyond the bound, the "
-    "speed-ups and the conclusion: of the median token"
+    "mean: over all counted tokens, and MBU is of that rate; dispatch, gaps, beyond the bound, the "
+    "speed-ups and the conclusion: of the median token; intervals: by runs"
 )
 """Where some tokens are slow, mean and median differ: every figure is of one of both."""
 

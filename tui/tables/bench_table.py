@@ -4,13 +4,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from idlegap.core.bench.summary import ArmSummary
-from idlegap.core.text.units import gigabytes, ms, percent, rate
+from idlegap.core.text.units import NA, count, gigabytes, ms, percent, rate
 from idlegap.tui.tables.layout import paragraph, table
 
 ARMS_PER_BLOCK = 6
 """Columns of the narrow table that fit beside the labels in 80 characters."""
-
-NA = "n/a"
 
 
 class Figure(NamedTuple):
@@ -29,10 +27,6 @@ class Figure(NamedTuple):
         return None if value is None else self.word(value)
 
 
-def _count(value: int) -> str:
-    return f"{value:,}"
-
-
 def _percent(share: float) -> str:
     return percent(share).removesuffix(" %")
 
@@ -48,7 +42,7 @@ FIGURES = (
     Figure("host gap ms", ("host", "gap"), "host_gap_ns", ms, "split"),
     Figure("launch latency ms", ("lau-", "nch"), "launch_latency_ns", ms, "split"),
     Figure("device gap ms", ("dev.", "gap"), "device_gap_ns", ms, "split"),
-    Figure("kernels/token", ("ker-", "nels"), "kernels", _count, "split"),
+    Figure("kernels/token", ("ker-", "nels"), "kernels", count, "split"),
     Figure("MBU of specified, %", ("MBU%", "spec"), "mbu_spec", _percent, "mbu_spec"),
     Figure("MBU of measured, %", ("MBU%", "meas"), "mbu_measured", _percent, "mbu_measured"),
     Figure("beyond the bound ms", ("bey-", "ond"), "beyond_bound_ns", ms, "beyond_bound_ns"),

@@ -5,7 +5,7 @@ from idlegap.core.bench.stability import contention, stability
 from idlegap.core.bench.summary import summarise
 from idlegap.core.check.card import Card, CardLine
 from idlegap.core.check.check import CheckResult
-from idlegap.core.check.predictions import QUEUED_GAP_NS, Levers
+from idlegap.core.check.predictions import QUEUED_GAP_NS, Predictions
 from idlegap.core.text.units import US, ms, percent
 from idlegap.tui.tables.layout import NARROW, paragraph, table
 
@@ -21,10 +21,10 @@ _MARK_WIDTH, _NAME_WIDTH = 5, 21
 def check_text(check: CheckResult) -> str:
     """The card as text of at most 80 columns, contention beside its verdict."""
     beside = contention(stability(check.bench, summarise(check.bench)))
-    return card_text(check.card, check.levers, check.bench, beside)
+    return card_text(check.card, check.predictions, check.bench, beside)
 
 
-def card_text(card: Card, levers: Levers, result: BenchResult, beside: str = "") -> str:
+def card_text(card: Card, predictions: Predictions, result: BenchResult, beside: str = "") -> str:
     """The card, its verdict first; `beside` is what must be said beside it (contention)."""
     engine = result.engine
     counts = f"{card.count('bad')} bad, {card.count('warn')} to watch, {card.count('good')} good"
@@ -41,27 +41,27 @@ def card_text(card: Card, levers: Levers, result: BenchResult, beside: str = "")
     lines.append("")
     for line in card.lines:
         lines += _line(line)
-    return "\n".join([*lines, "", *levers_text(levers)]) + "\n"
+    return "\n".join([*lines, "", *predictions_text(predictions)]) + "\n"
 
 
-def levers_text(levers: Levers) -> list[str]:
+def predictions_text(predictions: Predictions) -> list[str]:
     """The predictions, the model that they rest on, and its error where that is known."""
-    if not levers.rows:
-        return paragraph(f"What to rent next: cannot be predicted, {levers.reason}", NARROW)
+    if not predictions.rows:
+        return paragraph(f"What to rent next: cannot be predicted, {predictions.reason}", NARROW)
     rows = [["predicted ms, median token", "eager", "with graphs"]]
-    rows += [[lever.name, ms(lever.eager_ns), ms(lever.replayed_ns)] for lever in levers.rows]
+    rows += [[row.name, ms(row.eager_ns), ms(row.replayed_ns)] for row in predictions.rows]
     model = (
         "model: token = max(host submission, device) + what was measured beside them; device = busy + "
         f"{QUEUED_GAP_NS / 1e3:.2f} {US} per kernel; bandwidth moves the weight stream alone"
     )
     lines = [*table(rows), *paragraph(model, NARROW)]
-    if levers.measured_graph_ns is None or levers.error is None:
+    if predictions.measured_graph_ns is None or predictions.error is None:
         lines += paragraph("error: unknown, no graph was measured here", NARROW)
     else:
-        off = f"{percent(abs(levers.error))} {'above' if levers.error > 0 else 'below'} that"
-        measured = f"error: graphs were measured at a median of {ms(levers.measured_graph_ns)} ms"
+        off = f"{percent(abs(predictions.error))} {'above' if predictions.error > 0 else 'below'} that"
+        measured = f"error: graphs were measured at a median of {ms(predictions.measured_graph_ns)} ms"
         lines += paragraph(f"{measured}; the prediction, from the eager run alone, is {off}", NARROW)
-    return [*lines, *paragraph(levers.advice, NARROW)]
+    return [*lines, *paragraph(predictions.advice, NARROW)]
 
 
 def _line(line: CardLine) -> list[str]:

@@ -11,17 +11,17 @@ from idlegap.core.compare.differences import (
     limit_words,
 )
 from idlegap.core.compare.machines import CONTENDED, Machine, ceiling_slope
-from idlegap.core.text.units import US, percent, rate, tenths, us
+from idlegap.core.text.units import NA, US, percent, rate, tenths, us
 from idlegap.tui.tables.layout import NARROW, paragraph, table
 from idlegap.tui.tables.scatter import LINE_MARK, Point, scatter
 
-NA = "n/a"
 THREAD = "+"
+TWO_SPEEDS = "="
 NAME_WIDTHS = (40, 24, 18, 14, 11, 8)
 """Longest name of a GPU or CPU, tried in turn; what is cut ends in a tilde."""
 
-HEAD_ABOVE = ["", "", "host", "GB/s", "GB/s", "eager", "graph", "", "GPU", f"{US} per", ""]
-HEAD = ["", "GPU", "CPU", "spec", "copy", "tok/s", "tok/s", "MBU", "idle", "launch", "limit"]
+HEAD_ABOVE = ["", "", "host", "GB/s", "GB/s", "eager", "graph", "MBU", "GPU", f"{US} per", ""]
+HEAD = ["", "GPU", "CPU", "spec", "copy", "tok/s", "tok/s", "%", "idle", "launch", "limit"]
 GRAPH_MARKS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -75,7 +75,7 @@ def _row(number: int, machine: Machine, longest: int) -> list[str]:
         _gigabytes(machine.copy_bytes_per_s),
         _shown(machine.eager_rate, rate),
         _shown(machine.graph_rate, rate),
-        _shown(machine.mbu_spec, tenths),
+        _shown(machine.mbu_spec, lambda share: tenths(share).removesuffix(" %")),
         _shown(machine.idle_share, percent),
         _shown(machine.dispatch_per_kernel_ns, us),
         limit_words(machine),
@@ -84,7 +84,12 @@ def _row(number: int, machine: Machine, longest: int) -> list[str]:
 
 def _marks(machine: Machine) -> str:
     """The marks of all footnotes that a row has."""
-    noted = ("*", machine.source), (CONTENDED, machine.contended), (THREAD, machine.thread)
+    noted = (
+        ("*", machine.source),
+        (CONTENDED, machine.contended),
+        (THREAD, machine.thread),
+        (TWO_SPEEDS, machine.two_speeds),
+    )
     return "".join(mark for mark, note in noted if note)
 
 
@@ -104,17 +109,21 @@ def _sources(machines: Sequence[Machine], width: int) -> list[str]:
     for number, machine in enumerate(machines, 1):
         if machine.thread:
             lines += paragraph(f"{THREAD}  row {number} decoded with {machine.thread}", width)
+    for number, machine in enumerate(machines, 1):
+        if machine.two_speeds:
+            lines += paragraph(f"{TWO_SPEEDS}  row {number}: {'; '.join(machine.two_speeds.values())}", width)
     static = [str(n) for n, m in enumerate(machines, 1) if m.eager_mode == "eager-static"]
     middle = "median token (published: mean)" if any(m.source for m in machines) else "median token"
     lines += paragraph(
-        f"tok/s: of the mean token, median over runs; MBU: at the eager rate; GPU idle and {US} per "
-        f"launch: of the {middle} with the static cache",
+        f"tok/s: over all counted tokens; MBU: at the eager rate; GPU idle and {US} per launch: of the "
+        f"{middle} with the static cache",
         width,
     )
     if static:
         lines += paragraph(f"eager: the mode eager-static in row {', '.join(static)}", width)
-    if any(not m.limit[1] and m.limit[0] != "unknown" for m in machines):
-        lines += paragraph("limit: with a question mark inferred from the bandwidth in use alone", width)
+    if any(m.limit.inferred for m in machines):
+        note = "limit: with a question mark inferred, from idle time or the bandwidth in use alone"
+        lines += paragraph(note, width)
     return lines
 
 
@@ -127,18 +136,23 @@ def _differences(found: Sequence[Difference], width: int) -> list[str]:
         text = difference_words(difference)
         if difference.remark:
             text += f" ({difference.remark})"
-        if difference.host:
-            text += f"; {difference.host}"
         if difference.unstated:
             text += f" (not stated, may differ: {', '.join(difference.unstated)})"
         if difference.ratios:
             text += _rows(difference, number, "contended", lambda m: bool(m.contended))
+            text += _rows(difference, number, "with two speeds", _mixed_in(difference))
             text += _rows(difference, number, "with --wait block", lambda m: m.wait == "block")
+        text += "".join(f"; {reason}" for reason in difference.reasons)
         ours, theirs = difference.machine.software, difference.reference.software
         if ours != theirs:
             text += f"; {ours or 'software not stated'}, not {theirs or 'known for row 1'}"
         lines += paragraph(f"{difference.machine.gpu}: {text}", width, first=f"{number:>2}  ")
     return lines
+
+
+def _mixed_in(difference: Difference) -> Callable[[Machine], bool]:
+    """Whether a machine decoded at two speeds in a mode that is compared."""
+    return lambda machine: bool(difference.ratios.keys() & machine.two_speeds.keys())
 
 
 def _rows(difference: Difference, number: int, what: str, holds: Callable[[Machine], bool]) -> str:
@@ -150,7 +164,7 @@ def _rows(difference: Difference, number: int, what: str, holds: Callable[[Machi
 def _plot(machines: Sequence[Machine], width: int) -> list[str]:
     drawn = [Point(x, y, mark) for x, y, mark in points(machines)]
     absent = [str(n) for n, machine in enumerate(machines, 1) if machine.spec_bytes_per_s is None]
-    left_out = f"not in the plot, for want of a specified bandwidth: row {', '.join(absent)}"
+    left_out = f"not in the plot, without a specified bandwidth: row {', '.join(absent)}"
     note = paragraph(left_out, width) if absent else []
     if not drawn:
         return ["", *note] if note else []

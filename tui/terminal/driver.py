@@ -1,12 +1,21 @@
-"""Textual's terminal driver on a `TerminalOutput`, calm when the terminal vanishes."""
+"""Textual's terminal driver on a `TerminalOutput`; it ends the app cleanly when the terminal vanishes."""
 
 import os
-from typing import TYPE_CHECKING
 
+from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 
-if TYPE_CHECKING:
-    from idlegap.tui.apps.app import IdlegapApp
+from idlegap.tui.terminal.output import TerminalOutput
+
+
+class TerminalApp(App[None]):
+    """An app that draws on `output`: the terminal, where it is to be counted and watched; None in tests."""
+
+    output: TerminalOutput | None
+
+    def terminal_lost(self) -> None:
+        """The terminal has hung up."""
+        raise NotImplementedError
 
 
 class TerminalDriver(LinuxDriver):
@@ -14,7 +23,7 @@ class TerminalDriver(LinuxDriver):
 
     def __init__(
         self,
-        app: "IdlegapApp",
+        app: TerminalApp,
         *,
         debug: bool = False,
         mouse: bool = True,
@@ -27,7 +36,7 @@ class TerminalDriver(LinuxDriver):
         self._file = app.output  # type: ignore[assignment]
 
     def run_input_thread(self) -> None:
-        """Read keys until the app ends; a terminal that hangs up ends the app in good order."""
+        """Read keys until the app ends; a terminal that hangs up ends the app cleanly."""
         try:
             super().run_input_thread()
         except OSError:

@@ -1,4 +1,4 @@
-"""The terminal as a file: counted, never blocking for ever, and able to vanish."""
+"""The terminal as a file that counts its bytes, never blocks for ever, and survives the terminal."""
 
 import os
 import select
@@ -19,7 +19,7 @@ RELEASE_NS = 2_000_000_000
 
 
 class TerminalOutput:
-    """Writes text to a terminal from one thread, while others ask how that goes.
+    """Writes text to a terminal from one thread, while other threads ask how that goes.
 
     A terminal that has gone swallows everything and sets `lost`. One that takes nothing more
     (a dead connection that has not timed out yet) holds the writer until `release` is called.
@@ -51,7 +51,7 @@ class TerminalOutput:
         return len(text)
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Every write goes out at once."""
 
     def fileno(self) -> int:
         """The descriptor that is written to."""
@@ -113,7 +113,7 @@ def diverted(path: Path | None) -> Iterator[None]:
 
 
 def _own_descriptor(fd: int) -> int:
-    """The same terminal opened once more, so that not blocking concerns nobody else."""
+    """The same terminal opened once more, so that only our descriptor does not block."""
     try:
         return os.open(os.ttyname(fd), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK)
     except OSError:

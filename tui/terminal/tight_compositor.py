@@ -1,4 +1,4 @@
-"""Repaint exactly the changed cells of a row, with no escape sequence twice.
+"""Repaint exactly the changed cells of a row, without repeating escape sequences.
 
 Textual's compositor keeps track of the changed spans, but writes each one from the left edge
 of its widget, and sets and resets colours for every piece of text. For a chart that fills

@@ -1,11 +1,10 @@
 """The engine has ended: why, what its log said last, and how to go on."""
 
 from idlegap.core.session.snapshot import Snapshot
-from idlegap.tui.widgets.line import Line
+from idlegap.core.text.sanitize import shorten
+from idlegap.tui.widgets.line import Line, title, wrapped
 from idlegap.tui.widgets.palette import BAD, DIM, KEY, TEXT
 from idlegap.tui.widgets.panel import Panel
-from idlegap.tui.widgets.rows import title, wrapped
-from idlegap.tui.widgets.units import shorten
 
 
 class Failure(Panel):

@@ -1,23 +1,19 @@
-"""The GPU: the number that everyone looks at, beside the true one."""
+"""The GPU: NVML's utilisation, which everyone looks at, beside device busy."""
 
 from idlegap.core.protocol.events import GpuSample
-from idlegap.core.protocol.reasons import ReasonOrText
-from idlegap.core.sensors.reasons import event_reason_names
 from idlegap.core.session.snapshot import Snapshot
+from idlegap.core.text import units
+from idlegap.core.text.names import gpu_name
+from idlegap.core.text.sanitize import shorten
 from idlegap.tui.terminal.glyphs import GlyphLevel
-from idlegap.tui.widgets import units
-from idlegap.tui.widgets.line import Line
+from idlegap.tui.widgets import readings
+from idlegap.tui.widgets.line import LABEL_AT, Line, labelled, title, wrapped
 from idlegap.tui.widgets.palette import BAD, DIM, STRONG, TEXT, WARN, WORK
 from idlegap.tui.widgets.panel import Panel
-from idlegap.tui.widgets.phrases import absence, gpu_words, true_busy, true_busy_reason
-from idlegap.tui.widgets.readings import staleness
-from idlegap.tui.widgets.rows import LABEL_AT, labelled, title, wrapped
 
 _SHORT_REASON = 26
-_GAUGE_AT = 19
+_GAUGE_AT = 20
 _GAUGE_CELLS = 10
-_GPU_IDLE = 0x1
-"""The only event reason that takes nothing from running work."""
 
 
 class GpuPanel(Panel):
@@ -29,50 +25,28 @@ class GpuPanel(Panel):
         return _short(snap, width)
 
 
-def gpu_absence(snap: Snapshot) -> ReasonOrText:
-    """Why there are no GPU readings."""
-    if snap.gpu_info is not None and snap.gpu_info.name is None:
-        return absence(snap.gpu_info.missing, "name", "no NVIDIA GPU found")
-    return "no reading yet"
-
-
-def busy_words(snap: Snapshot, width: int | None = None) -> str:
-    """The device's true busy share of a token in the current mode."""
-    share = true_busy(snap)
-    return units.na(true_busy_reason(snap), width) if share is None else units.share(share)
-
-
-def clock_words(gpu: GpuSample) -> tuple[str, bool]:
-    """The SM clock with the reason why it is no higher, and whether that costs speed."""
-    clock = units.reading(gpu.sm_mhz, units.megahertz, gpu.missing, "sm_mhz")
-    if gpu.event_reasons is None:
-        return f"{clock}, limits {units.na(gpu.missing.get('event_reasons'))}", False
-    reasons = " + ".join(event_reason_names(gpu.event_reasons)) or "not limited"
-    return f"{clock}, {reasons}", bool(gpu.event_reasons & ~_GPU_IDLE)
-
-
 def _short(snap: Snapshot, width: int) -> list[Line]:
     first = Line().add(" gpu", STRONG).to(LABEL_AT)
     gpu = snap.gpu
     if gpu is None:
-        first.add(units.na(gpu_absence(snap), width - LABEL_AT), TEXT)
-        second = Line().to(LABEL_AT).add("truly busy ", DIM)
-        return [first, second.add(busy_words(snap, width - second.cells))]
-    stale = staleness(gpu, snap)
+        first.add(units.na(readings.gpu_absence(snap), width - LABEL_AT), TEXT)
+        second = Line().to(LABEL_AT).add("device busy ", DIM)
+        return [first, second.add(readings.busy(snap, width - second.cells).rjust(5))]
+    stale = readings.staleness(gpu, snap)
     if stale:
         first.add(f"{stale}  ", BAD)
     first.add("NVML util ", DIM).add(
-        units.reading(gpu.util_pct, units.percent, gpu.missing, "util_pct", _SHORT_REASON)
+        units.reading(gpu.util_pct, readings.five_cells, gpu.missing, "util_pct", _SHORT_REASON)
     )
-    first.add("  truly busy ", DIM).add(busy_words(snap, _SHORT_REASON), WORK)
+    first.add("  device busy ", DIM).add(readings.busy(snap, _SHORT_REASON).rjust(5), WORK)
     for name, value, field in (
         ("SM", gpu.gpm_sm_pct, "gpm_sm_pct"),
         ("DRAM", gpu.gpm_dram_pct, "gpm_dram_pct"),
     ):
-        text = units.reading(value, units.percent, gpu.missing, field, _SHORT_REASON)
+        text = units.reading(value, readings.five_cells, gpu.missing, field, _SHORT_REASON)
         if first.cells + len(name) + len(text) + 3 <= width:
             first.add(f"  {name} ", DIM).add(text)
-    clock, slowed = clock_words(gpu)
+    clock, slowed = readings.sm_clock(gpu)
     second = Line().to(LABEL_AT).add(clock, WARN if slowed else TEXT)
     for text in (_power(snap), _memory(snap), _temperature(gpu)):
         if second.cells + len(text) + 3 <= width:
@@ -82,34 +56,36 @@ def _short(snap: Snapshot, width: int) -> list[Line]:
 
 def _tall(snap: Snapshot, width: int, height: int, level: GlyphLevel) -> list[Line]:
     info, gpu = snap.gpu_info, snap.gpu
-    about = f"{gpu_words(info.name)}, driver {info.driver or 'n/a'}" if info and info.name else ""
+    about = f"{gpu_name(info.name)}, driver {info.driver or 'n/a'}" if info and info.name else ""
     lines = [title("gpu", about, width)]
-    busy = true_busy(snap)
-    busy_line = _gauge("truly busy", busy and busy * 100, busy_words(snap), "of a token's time", width)
+    busy = readings.busy_share(snap)
+    busy_line = _gauge(
+        "device busy", busy and busy * 100, readings.busy(snap).rjust(5), "of a token's time", width
+    )
     if gpu is None:
-        reason = wrapped(units.na(gpu_absence(snap)), width, 2, " ", TEXT)
+        reason = wrapped(units.na(readings.gpu_absence(snap)), width, 2, " ", TEXT)
         return [*lines, *reason, busy_line][:height]
-    stale = staleness(gpu, snap)
+    stale = readings.staleness(gpu, snap)
     if stale:
         lines.append(labelled("GPU readings", stale, width))
     missing = gpu.missing
 
-    def meter(name: str, value: float | None, field: str, meaning: str) -> Line:
-        return _gauge(name, value, units.reading(value, units.percent, missing, field), meaning, width)
+    def gauge(name: str, value: float | None, field: str, meaning: str) -> Line:
+        return _gauge(name, value, units.reading(value, readings.five_cells, missing, field), meaning, width)
 
     lines += [
-        meter("NVML util", gpu.util_pct, "util_pct", "time with any kernel"),
+        gauge("NVML util", gpu.util_pct, "util_pct", "time with any kernel"),
         busy_line,
-        meter("SM active", gpu.gpm_sm_pct, "gpm_sm_pct", "SMs with a warp"),
-        meter("DRAM", gpu.gpm_dram_pct, "gpm_dram_pct", "of its bandwidth"),
+        gauge("SM active", gpu.gpm_sm_pct, "gpm_sm_pct", "SMs with a warp"),
+        gauge("DRAM", gpu.gpm_dram_pct, "gpm_dram_pct", "of its bandwidth"),
     ]
-    clock, slowed = clock_words(gpu)
+    clock, slowed = readings.sm_clock(gpu)
     lines.append(labelled("SM clock", clock + (" (!)" if slowed else ""), width))
     lines += [
         labelled("power", _power(snap), width),
         labelled("memory", _memory(snap), width),
         labelled("temperature", _temperature(gpu), width),
-        labelled("NVML calls take", f"{units.ms(gpu.call_ns).strip()} ms a round", width),
+        labelled("NVML calls take", f"{units.ms(gpu.call_ns)} ms a round", width),
     ]
     return lines[:height]
 
@@ -117,10 +93,9 @@ def _tall(snap: Snapshot, width: int, height: int, level: GlyphLevel) -> list[Li
 def _gauge(name: str, pct: float | None, text: str, meaning: str, width: int) -> Line:
     line = Line().add(f" {name}", DIM).to(_GAUGE_AT - 7)
     if pct is None:
-        return line.add(units.shorten(text, max(0, width - line.cells)))
+        return line.add(shorten(text, max(0, width - line.cells)))
     line.add(text, STRONG).to(_GAUGE_AT)
-    filled = min(_GAUGE_CELLS, round(pct / 100 * _GAUGE_CELLS))
-    line.add("█" * filled, WORK).add("░" * (_GAUGE_CELLS - filled), DIM).add("  ")
+    line.gauge(pct / 100, _GAUGE_CELLS, WORK).add("  ")
     return line.add(meaning if line.cells + len(meaning) <= width else "", DIM)
 
 
@@ -128,8 +103,8 @@ def _power(snap: Snapshot) -> str:
     gpu, info = snap.gpu, snap.gpu_info
     if gpu is None or gpu.power_mw is None:
         return f"power {units.na(gpu.missing.get('power_mw') if gpu else None)}"
-    limit = f"/{units.watts(info.power_limit_mw).strip()}" if info and info.power_limit_mw else ""
-    return f"{units.watts(gpu.power_mw)}{limit} W"
+    limit = f"/{units.watts(info.power_limit_mw)}" if info and info.power_limit_mw else ""
+    return f"{units.watts(gpu.power_mw):>3}{limit} W"
 
 
 def _memory(snap: Snapshot) -> str:

@@ -3,13 +3,14 @@
 from rich.style import Style
 
 from idlegap.core.session.snapshot import Snapshot
+from idlegap.core.text.names import cpu_name, gpu_name, model_name
+from idlegap.core.text.sanitize import shorten
+from idlegap.core.text.units import elapsed, size
 from idlegap.tui.widgets.line import Line
 from idlegap.tui.widgets.palette import BAD, BADGE, DIM, GOOD, RULE, STRONG, TEXT, WARN
 from idlegap.tui.widgets.panel import Panel
-from idlegap.tui.widgets.phrases import cpu_words, gpu_words, model_words
 from idlegap.tui.widgets.playback_bar import playback_words
 from idlegap.tui.widgets.readings import own_cost
-from idlegap.tui.widgets.units import elapsed, shorten, size
 
 _MODEL = 1
 """The part that is shortened rather than left out: it says whether the weights are real."""
@@ -57,7 +58,7 @@ def state_words(snap: Snapshot) -> tuple[str, Style]:
 
 def _right(snap: Snapshot) -> Line:
     line = Line()
-    if snap.contended:
+    if snap.contention is not None:
         line.add("CONTENDED", BADGE).add("  ")
     recording = snap.recording
     if recording is not None and recording.problem:
@@ -73,9 +74,9 @@ def _parts(snap: Snapshot) -> list[str]:
     engine = snap.engine
     host = snap.host
     if engine is not None:
-        parts = [gpu_words(engine.device_name) if engine.device != "cpu" else "CPU", model_words(engine)]
+        parts = [gpu_name(engine.device_name) if engine.device != "cpu" else "CPU", model_name(engine)]
         if engine.batch != 1:
             parts.append(f"batch {engine.batch}")
     if host is not None:
-        parts.append(f"{cpu_words(host.cpu_model)}, {host.cores} cores")
+        parts.append(f"{cpu_name(host.cpu_model, 'CPU')}, {host.cores} cores")
     return parts

@@ -1,14 +1,14 @@
 """The host: is the decode thread's core its own, and who else wants it?"""
 
+from idlegap.core.phrasing.contention import contention_words
 from idlegap.core.session.snapshot import Snapshot
+from idlegap.core.text.names import cpu_name
 from idlegap.tui.terminal.glyphs import GlyphLevel
 from idlegap.tui.widgets import readings
 from idlegap.tui.widgets.cores import core_line, cores_per_bar, marker_column
-from idlegap.tui.widgets.line import Line
+from idlegap.tui.widgets.line import LABEL_AT, Line, joined, labelled, title
 from idlegap.tui.widgets.palette import BAD, DIM, HOST, STRONG
 from idlegap.tui.widgets.panel import Panel
-from idlegap.tui.widgets.phrases import cpu_words
-from idlegap.tui.widgets.rows import LABEL_AT, joined, labelled, title
 
 SHORT_CORES = 32
 
@@ -30,9 +30,9 @@ def _short(snap: Snapshot, width: int, level: GlyphLevel) -> list[Line]:
         first.add(f"{stale}  ", BAD)
     elif cpu is not None and cpu.core_pct:
         first.extend(core_line(cpu.core_pct, cpu.decode_core, SHORT_CORES, level)).add("  ")
-    place = [("decode on core", readings.decode_core(cpu)), ("kept waiting", readings.run_delay(snap))]
+    place = [("decode on core", readings.decode_core(cpu)), ("run delay", readings.run_delay(snap))]
     machine = [
-        *([("", snap.contended)] if snap.contended else []),
+        *([("", contention_words(snap.contention))] if snap.contention is not None else []),
         *([("CPU time", readings.cpu_work(snap))] if snap.cpu_work and snap.cpu_work.slow else []),
         *([("", readings.own_neighbours(snap.neighbours))] if snap.neighbours else []),
         ("others", readings.others(cpu)),
@@ -45,7 +45,7 @@ def _short(snap: Snapshot, width: int, level: GlyphLevel) -> list[Line]:
 
 def _tall(snap: Snapshot, width: int, height: int, level: GlyphLevel) -> list[Line]:
     cpu, host = snap.cpu, snap.host
-    lines = [title("host", cpu_words(host.cpu_model) if host else "", width)]
+    lines = [title("host", cpu_name(host.cpu_model, "CPU") if host else "", width)]
     if cpu is not None:
         cells = width - 2
         lines.append(Line().to(1).extend(core_line(cpu.core_pct, cpu.decode_core, cells, level)))
@@ -61,7 +61,7 @@ def _tall(snap: Snapshot, width: int, height: int, level: GlyphLevel) -> list[Li
             marker.to(max(0, at - len(note))).add(note, DIM).add(" ▲", HOST)
         lines.append(marker)
     rows = [
-        ("ready, but no core", readings.run_delay(snap)),
+        ("run delay", readings.run_delay(snap)),
         ("CPU time of a token", readings.cpu_work(snap) if snap.cpu_work is not None else ""),
         (
             "CPU of others",
@@ -69,16 +69,16 @@ def _tall(snap: Snapshot, width: int, height: int, level: GlyphLevel) -> list[Li
             if cpu and cpu.others_pct is not None
             else readings.others(cpu),
         ),
-        ("stolen by hypervisor", readings.steal(cpu)),
+        ("steal", readings.steal(cpu)),
         ("CPU quota", readings.quota(snap.cgroup).removeprefix("quota ")),
-        ("tasks wait for a CPU", readings.pressure(snap.cgroup)),
+        ("pressure", readings.pressure(snap.cgroup)),
         ("cores", _cores(snap)),
         ("where it runs", _place(snap)),
         ("this screen costs", "" if _unrecorded(snap) else readings.own_cost(snap)),
     ]
     rows = [
         ("CPU readings", readings.staleness(cpu, snap)),
-        ("CONTENDED", snap.contended),
+        ("CONTENDED", contention_words(snap.contention)),
         ("beside it", readings.own_neighbours(snap.neighbours) if snap.neighbours else ""),
         *rows,
     ]
@@ -87,7 +87,7 @@ def _tall(snap: Snapshot, width: int, height: int, level: GlyphLevel) -> list[Li
 
 
 def _unrecorded(snap: Snapshot) -> bool:
-    """Whether this is a replay of what no screen was watching: it costs nothing that is known."""
+    """Whether this is a replay of a run without a screen, whose cost would be that of nothing."""
     return snap.playback is not None and snap.monitor is None
 
 

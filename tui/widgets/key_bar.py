@@ -6,7 +6,7 @@ from idlegap.tui.terminal.glyphs import GlyphLevel
 from idlegap.tui.widgets.line import Line
 from idlegap.tui.widgets.palette import DIM, KEY
 from idlegap.tui.widgets.panel import Panel
-from idlegap.tui.widgets.phrases import is_loading
+from idlegap.tui.widgets.readings import is_loading
 
 _APART = "  "
 

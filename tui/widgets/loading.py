@@ -1,43 +1,22 @@
 """What the engine is doing before the first token, and for how long."""
 
 from idlegap.core.session.snapshot import Snapshot, StageView
+from idlegap.core.text.phrases import STAGES
+from idlegap.core.text.sanitize import shorten
+from idlegap.core.text.units import elapsed, percent
 from idlegap.tui.terminal.glyphs import GlyphLevel
-from idlegap.tui.widgets import units
-from idlegap.tui.widgets.line import Line
+from idlegap.tui.widgets.line import Line, wrapped
 from idlegap.tui.widgets.palette import DIM, GOOD, KEY, STRONG, TEXT, WORK
 from idlegap.tui.widgets.panel import Panel
-from idlegap.tui.widgets.rows import wrapped
-from idlegap.tui.widgets.units import elapsed, shorten
 
 _GAUGE_CELLS = 30
 _DETAIL_AT = 40
-_STAGE_WORDS = {
-    "starting": "starting the engine process",
-    "importing": "importing torch and transformers",
-    "downloading": "downloading the model",
-    "building": "building the model",
-    "bandwidth": "measuring memory bandwidth",
-    "warming up": "warming up",
-    "capturing": "capturing the CUDA graph",
-    "compiling": "compiling kernels",
-    "decoding": "decoding",
-    "profiling": "measuring device time",
-    "verifying": "comparing tokens",
-    "paused": "paused",
-    "stopped": "stopped",
-    "failed": "failed",
-}
 _INTRODUCTION = (
     "A language model will decode here, one token at a time, on this machine. For each token you "
-    "will see how long the GPU computes and how long it idles because the host has not told it yet "
-    "what to do. Press space then to replay the same kernels from a CUDA graph, and watch the idle "
+    "will see how long the GPU computes and how long it idles because the host has not given it work "
+    "yet. Press space then to replay the same kernels from a CUDA graph, and watch the idle "
     "time close."
 )
-
-
-def stage_words(stage: StageView) -> str:
-    """What a stage is, as a phrase."""
-    return _STAGE_WORDS[stage.stage]
 
 
 class Loading(Panel):
@@ -57,15 +36,14 @@ class Loading(Panel):
             Line().add("   ✓ ", GOOD).add(f"{words:<34}", DIM).add(elapsed(took_ns), DIM)
             for words, took_ns in self._past
         ]
-        now = Line().add("   ▸ ", KEY).add(f"{stage_words(stage):<34}", STRONG)
+        now = Line().add("   ▸ ", KEY).add(f"{STAGES[stage.stage]:<34}", STRONG)
         now.add(elapsed(snap.t_ns - stage.since_ns), TEXT)
         lines.append(now)
         if stage.detail:
             lines.append(Line().to(5).add(shorten(stage.detail, width - 6), TEXT))
         if stage.fraction is not None:
-            filled = round(min(1.0, max(0.0, stage.fraction)) * _GAUGE_CELLS)
-            gauge = Line().to(5).add("█" * filled, WORK).add("░" * (_GAUGE_CELLS - filled), DIM)
-            lines.append(gauge.add(f" {units.share(stage.fraction)}", TEXT))
+            gauge = Line().to(5).gauge(stage.fraction, _GAUGE_CELLS, WORK)
+            lines.append(gauge.add(f" {percent(stage.fraction):>5}", TEXT))
         lines.append(Line())
         introduction = wrapped(_INTRODUCTION, min(width, 76), 6, "   ", DIM)
         if len(lines) + len(introduction) <= height and snap.playback is None:
@@ -75,7 +53,7 @@ class Loading(Panel):
     def _remember(self, stage: StageView) -> None:
         before = self._stage
         if before is not None and before.since_ns != stage.since_ns and before.stage != stage.stage:
-            self._past.append((stage_words(before), stage.since_ns - before.since_ns))
+            self._past.append((STAGES[before.stage], stage.since_ns - before.since_ns))
         if before is None or before.stage != stage.stage:
             self._stage = stage
         if stage.stage == "starting":

@@ -1,4 +1,4 @@
-"""Where one token goes, as a bar for each mode on one scale: the argument of the whole screen."""
+"""Where one token goes, as a bar for each mode on one scale: the point of the whole screen."""
 
 from dataclasses import dataclass
 
@@ -6,8 +6,9 @@ from rich.style import Style
 
 from idlegap.core.protocol.modes import BASELINE, REPLAYED
 from idlegap.core.session.snapshot import ModeView, Snapshot
+from idlegap.core.text import units
+from idlegap.core.text.sanitize import shorten
 from idlegap.tui.terminal.glyphs import GlyphLevel
-from idlegap.tui.widgets import units
 from idlegap.tui.widgets.line import Line
 from idlegap.tui.widgets.palette import BAD, BOUND, DIM, GAP, HOST, KEY, STRONG, TEXT, WARN, WORK
 from idlegap.tui.widgets.panel import Panel
@@ -23,7 +24,7 @@ wobbles moves one bar and not all of them."""
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One kind of time: how it is drawn and called."""
+    """One kind of time: how it is drawn and what it is called."""
 
     glyph: str
     name: str
@@ -131,8 +132,8 @@ def _row(row: ModeView, scale_ns: int, width: int, after: int, *, live: bool) ->
     line.add(f"{row.key} ", KEY if row.reason is None else DIM)
     line.add(f"{row.name:<13}", STRONG if row.current else TEXT if row.reason is None else DIM)
     if row.wall_ns is None:
-        return line.to(_BAR_AT).add(units.shorten(_invitation(row, live=live), width - _BAR_AT), DIM)
-    line.add(f"{units.ms(row.wall_ns)} ", STRONG if row.current else TEXT).to(_BAR_AT)
+        return line.to(_BAR_AT).add(shorten(_invitation(row, live=live), width - _BAR_AT), DIM)
+    line.add(f"{units.ms(row.wall_ns, 4)} ", STRONG if row.current else TEXT).to(_BAR_AT)
     cells = width - _BAR_AT - after
     if cells >= _LEAST_BAR:
         _bar(line, row, scale_ns, cells)
@@ -142,7 +143,7 @@ def _row(row: ModeView, scale_ns: int, width: int, after: int, *, live: bool) ->
     elif row.first_round:
         line.add(f"{FIRST_ROUND:>6}", WARN)
     elif row.speedup is not None and row.name != BASELINE:
-        line.add(f"{units.ratio(row.speedup):>6}", DIM)
+        line.add(f"{units.times(row.speedup):>6}", DIM)
     elif row.name == BASELINE:
         line.add("  base", DIM)
     return line
@@ -164,9 +165,9 @@ def _bar(line: Line, row: ModeView, scale_ns: int, cells: int) -> None:
 def _share(row: ModeView) -> str:
     wall_ns = row.wall_ns or 1
     if row.split is not None:
-        return f"{units.share(row.split.idle_ns / wall_ns)} idle"
+        return f"{units.percent(row.split.idle_ns / wall_ns):>5} idle"
     if row.dispatch_ns is not None:
-        return f"{units.share(row.dispatch_ns / wall_ns)} dispatch"
+        return f"{units.percent(row.dispatch_ns / wall_ns):>5} dispatch"
     return ""
 
 

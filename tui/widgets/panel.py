@@ -6,10 +6,10 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from idlegap.core.session.snapshot import Snapshot
-from idlegap.tui.screens.base import SnapshotScreen
 from idlegap.tui.terminal.glyphs import GlyphLevel
 from idlegap.tui.widgets.line import Line, changed_spans
 from idlegap.tui.widgets.palette import BACKGROUND, TEXT
+from idlegap.tui.widgets.snapshot_screen import SnapshotScreen
 
 _BACKGROUND = Color.parse(BACKGROUND)
 
@@ -41,7 +41,7 @@ class Panel(Widget):
         self.repaint_changes()
 
     def repaint_changes(self) -> None:
-        """Paint the snapshot and have the cells drawn that differ from the last time."""
+        """Paint the snapshot and have the cells that changed drawn."""
         if self.snapshot is None:
             return
         if self._painted_for != self.size:
@@ -79,7 +79,7 @@ class Panel(Widget):
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """The rows of `crop`. Panels have neither borders nor padding, so Textual's cache of
-        styled rows, the dearest part of a frame, has nothing to add."""
+        styled rows, the costliest part of a frame, has nothing to add."""
         if self.snapshot is not None and self._painted_for != self.size:
             self.make_rows(self.snapshot)
             self._painted_for = self.size

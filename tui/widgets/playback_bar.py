@@ -1,10 +1,11 @@
 """Where a replay stands: the length of the recording as a bar, with its switches of mode."""
 
-from idlegap.core.session.snapshot import Playback, Snapshot
+from idlegap.core.session.snapshot import Playback, PlayedToken, Snapshot
+from idlegap.core.text.sanitize import shorten
+from idlegap.core.text.units import clock, ms
 from idlegap.tui.widgets.line import Line
 from idlegap.tui.widgets.palette import DIM, KEY, RULE, STRONG, TEXT, WARN
 from idlegap.tui.widgets.panel import Panel
-from idlegap.tui.widgets.units import clock, shorten
 
 _TOKEN_CELLS = 44
 """For the token that was reached last; the rest is the bar."""
@@ -23,9 +24,17 @@ class PlaybackBar(Panel):
         total = f" {clock(playback.length_ns)} "
         cells = max(_LEAST_BAR, width - line.cells - len(total) - _TOKEN_CELLS)
         line.extend(_bar(playback, cells)).add(total, DIM)
-        words = playback.ending if playback.ended and playback.ending else playback.token
-        ink = WARN if words == playback.ending else TEXT
-        return [line.add(shorten(words, max(0, width - line.cells)), ink)]
+        at_end = playback.ended and bool(playback.ending)
+        words = playback.ending if at_end else token_words(playback.token)
+        return [line.add(shorten(words, max(0, width - line.cells)), WARN if at_end else TEXT)]
+
+
+def token_words(token: PlayedToken | None) -> str:
+    """The token that was reached: which it is and what it took."""
+    if token is None:
+        return ""
+    text = f"token {token.index:,} of round {token.round}: {ms(token.wall_ns)} ms"
+    return f"{text}, {token.excluded}" if token.excluded else text
 
 
 def playback_words(playback: Playback) -> str:

@@ -6,13 +6,15 @@ from rich.style import Style
 
 from idlegap.core.protocol.modes import BASELINE, mode_spec
 from idlegap.core.session.snapshot import ModeView, Snapshot
+from idlegap.core.text import units
+from idlegap.core.text.names import mode_words
+from idlegap.core.text.sanitize import shorten
 from idlegap.tui.terminal.glyphs import GlyphLevel
-from idlegap.tui.widgets import units
 from idlegap.tui.widgets.digits import ROWS, big
 from idlegap.tui.widgets.line import Line
 from idlegap.tui.widgets.palette import DIM, GOOD, KEY, STRONG, TEXT, WARN
 from idlegap.tui.widgets.panel import Panel
-from idlegap.tui.widgets.phrases import current, mode_words
+from idlegap.tui.widgets.readings import current
 
 BIG_WIDTH = 64
 _SLOT = 16
@@ -29,7 +31,7 @@ class RatePanel(Panel):
         if height < ROWS or width < BIG_WIDTH or self.level is GlyphLevel.ASCII:
             return _small(snap, width, height)
         # Among digits of this size a comma would pass for a point.
-        speed, latency = _figures(snap, units.number)
+        speed, latency = _figures(snap, units.fitted)
         lines = []
         ink, units_ink = _inks(snap)
         for row, (left, right) in enumerate(zip(big(speed), big(latency), strict=True)):
@@ -39,12 +41,12 @@ class RatePanel(Panel):
             line.add(" ms/token" if last else "", units_ink).to(_FACTS_AT)
             lines.append(line)
         for line, (text, style) in zip(lines, _facts(snap, width - _FACTS_AT), strict=False):
-            line.add(units.shorten(text, width - _FACTS_AT), style)
+            line.add(shorten(text, width - _FACTS_AT), style)
         return lines
 
 
 def _inks(snap: Snapshot) -> tuple[Style, Style]:
-    """For the figures, and for what stands beside them."""
+    """Styles of the figures and of their units."""
     return (DIM, DIM) if snap.halted else (STRONG, TEXT)
 
 
@@ -52,7 +54,7 @@ def _figures(snap: Snapshot, rate: Callable[[float, int], str]) -> tuple[str, st
     """Tokens per second, as `rate` writes them, and milliseconds per token."""
     if snap.rate is None:
         return "-", "-"
-    return rate(snap.rate.tok_per_s, 4).strip(), units.ms(snap.rate.mean_ns).strip()
+    return rate(snap.rate.tok_per_s, 4).strip(), units.ms(snap.rate.mean_ns, 4).strip()
 
 
 def _facts(snap: Snapshot, room: int) -> list[tuple[str, Style]]:
@@ -63,7 +65,9 @@ def _facts(snap: Snapshot, room: int) -> list[tuple[str, Style]]:
     words = f"mode {mode_words(snap.mode)}"
     facts = [(f"last: {words}", DIM) if snap.halted and snap.rate is not None else (words, KEY)]
     if snap.rate is not None:
-        facts.append((f"p50 {units.ms(snap.rate.p50_ns)}  p99 {units.ms(snap.rate.p99_ns)}", figures_ink))
+        facts.append(
+            (f"p50 {units.ms(snap.rate.p50_ns, 4)}  p99 {units.ms(snap.rate.p99_ns, 4)}", figures_ink)
+        )
     if snap.at_new_length:
         facts.append(("not counted: new lengths", WARN))
     elif view.speedup is not None and snap.mode != BASELINE:
@@ -77,11 +81,11 @@ def _facts(snap: Snapshot, room: int) -> list[tuple[str, Style]]:
 def _speedups(snap: Snapshot, view: ModeView, room: int) -> str:
     """Against eager-static, the controlled comparison; and against `eager` where that is the
     faster of the two, which is what a user gains."""
-    against_static = units.ratio(view.speedup or 0).strip()
+    against_static = units.times(view.speedup or 0)
     eager = snap.mode_view("eager")
     if view.name == "eager" or eager is None or eager.speedup is None or eager.speedup <= 1:
         return f"{against_static} vs {BASELINE}"
-    against_eager = units.ratio((view.speedup or 0) / eager.speedup).strip()
+    against_eager = units.times((view.speedup or 0) / eager.speedup)
     text = f"{against_static} vs {BASELINE}, {against_eager} vs eager"
     return text if len(text) <= room else f"{against_static} static, {against_eager} eager"
 

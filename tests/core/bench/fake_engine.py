@@ -80,7 +80,7 @@ H200: Mapping[ModeName, Cost] = {
 
 @dataclass
 class FakeEngine:
-    """A `core.sources.source.Source`.
+    """A `core.session.session.Source`.
 
     Attributes:
         costs: by mode; a mode without one is refused.

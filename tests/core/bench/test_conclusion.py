@@ -9,7 +9,7 @@ import pytest
 from idlegap.core.bench.conclusion import Conclusion, conclude, speed_up
 from idlegap.core.bench.schema import Arm, BenchResult
 from idlegap.core.bench.summary import ArmSummary, summarise
-from idlegap.core.protocol.events import Verified
+from idlegap.core.protocol.events import Bandwidth, Verified
 from idlegap.core.protocol.modes import ModeName
 from tests.core.bench.fake_engine import READY, replace_struct
 from tests.core.bench.results import MS, arm, bench, window
@@ -29,13 +29,13 @@ def busy(mode: str, busy_ms: float, **changes: object) -> tuple[object, ...]:
     return (window(mode, busy_ns=round(busy_ms * MS), launch_latency_ns=0, device_gap_ns=0, **changes),)
 
 
-# --- which kind -------------------------------------------------------------------
+# --- what limits ------------------------------------------------------------------
 
 
-def test_a_gpu_that_waits_longer_than_it_works_is_dispatch_bound() -> None:
+def test_a_gpu_that_waits_longer_than_it_works_is_limited_by_the_host() -> None:
     found = judged(arm("eager-static", spread(22.4)), arm("graph", spread(4.22, seed=5)))
-    assert found.kind == "dispatch-bound"
-    assert found.headline.startswith("Dispatch-bound: the GPU works 3.63 of the median token's 22.")
+    assert found.judgement.limit == "host"
+    assert found.headline.startswith("The host limits: the GPU works 3.63 of the median token's 22.")
     assert "5.3" in found.headline
 
 
@@ -44,14 +44,16 @@ def test_a_gpu_that_waits_for_a_third_of_the_token_is_mixed() -> None:
         arm("eager-static", spread(18.4), windows=busy("eager-static", 10.8)),
         arm("graph", spread(11.6, seed=5), windows=busy("graph", 10.9)),
     )
-    assert found.kind == "mixed"
+    assert found.judgement.limit == "mixed"
+    assert found.headline.startswith("Host and GPU both limit: the GPU works 10.8 of the median token's 18.")
 
 
-def test_a_busy_gpu_is_device_bound_whether_graphs_help_a_little_or_not_at_all() -> None:
+def test_a_busy_gpu_limits_whether_graphs_help_a_little_or_not_at_all() -> None:
     eager = arm("eager-static", spread(17.4), windows=busy("eager-static", 16.9))
     little = judged(eager, arm("graph", spread(16.0, seed=5), windows=busy("graph", 16.9)))
     nothing = judged(eager, arm("graph", spread(17.4), windows=busy("graph", 16.9)))
-    assert little.kind == nothing.kind == "device-bound"
+    assert little.judgement.limit == nothing.judgement.limit == "gpu"
+    assert little.headline.startswith("The GPU limits: the GPU works 16.9 of")
     assert "no significant difference" in nothing.headline
 
 
@@ -60,13 +62,13 @@ def test_where_nothing_was_busy_and_nothing_helped_nothing_is_concluded() -> Non
         arm("eager-static", spread(22.4, 0.3), windows=busy("eager-static", 3.6)),
         arm("graph", spread(20.0, 0.3, seed=9), windows=busy("graph", 3.7)),
     )
-    assert found.kind == "not significant"
-    assert "1 is not ruled out" in found.headline
+    assert found.headline.startswith("Not significant: ")
+    assert found.headline.endswith(": 1 is not ruled out. By the profile, the host limits.")
 
 
 def test_two_runs_are_too_few_to_conclude_from() -> None:
     found = judged(arm("eager-static", [22.4, 22.5]), arm("graph", [4.2, 4.2]))
-    assert found.kind == "not significant"
+    assert found.headline.startswith("Not significant: ")
     assert "2 counted runs are too few" in found.headline
 
 
@@ -78,7 +80,6 @@ def test_a_difference_below_one_per_cent_is_none_however_narrow_its_interval() -
     assert found is not None
     assert found.ratio.significant
     assert not found.significant
-    assert found.text.endswith("no significant difference")
 
 
 def test_replay_and_profile_that_disagree_are_said_to() -> None:
@@ -86,13 +87,33 @@ def test_replay_and_profile_that_disagree_are_said_to() -> None:
         arm("eager-static", spread(22.4), windows=busy("eager-static", 20.0)),
         arm("graph", spread(4.2, seed=5), windows=busy("graph", 3.7)),
     )
+    assert found.judgement.limit == "gpu"
+    assert found.headline.startswith("The GPU limits: ")
+    assert "Replay saves 81 % of the token, but the profile saw" in found.headline
     assert "the two disagree" in found.headline
+
+
+@pytest.mark.parametrize(
+    ("graph_ms", "limit"), [(4.2, "host"), (14.0, "mixed"), (21.0, "gpu"), (22.4, "unknown"), (30.0, "gpu")]
+)
+def test_without_a_profile_what_replay_saves_decides(graph_ms: float, limit: str) -> None:
+    found = judged(arm("eager-static", spread(22.4), windows=()), arm("graph", spread(graph_ms)))
+    assert (found.judgement.limit, found.judgement.inferred) == (limit, False)
+    assert ("1 is not ruled out" in found.headline) == (limit == "unknown")
+
+
+def test_weights_that_take_most_of_the_token_make_it_the_bandwidth() -> None:
+    slow = Bandwidth(0, 3_087_428_608 / 0.0144, None)
+    eager = arm("eager-static", spread(17.4), windows=busy("eager-static", 16.9))
+    found = judged(eager, arm("graph", spread(16.0, seed=5)), bandwidth=slow)
+    assert found.judgement.limit == "bandwidth"
+    assert found.headline.startswith("Memory bandwidth limits: ")
 
 
 def test_without_a_graph_the_profile_alone_decides_and_says_so() -> None:
     found = judged(arm("eager-static", spread(22.4)))
-    assert found.kind == "dispatch-bound"
-    assert "by the profile alone" in found.headline
+    assert found.judgement.limit == "host"
+    assert found.headline.startswith("The host limits, by the profile alone, without a graph run to confirm")
 
 
 @pytest.mark.parametrize(
@@ -106,7 +127,8 @@ def test_without_a_graph_the_profile_alone_decides_and_says_so() -> None:
 )
 def test_what_cannot_be_told_is_not_told(result: BenchResult, part: str) -> None:
     found = conclude(result, summarise(result))
-    assert found.kind is None
+    assert found.judgement.limit == "unknown"
+    assert found.judgement.reason
     assert part in found.headline
 
 

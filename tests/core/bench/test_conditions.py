@@ -2,17 +2,18 @@
 
 import pytest
 
-from idlegap.core.bench.conditions import NEXT_SAMPLE_NS, Witness
-from idlegap.core.protocol.events import CgroupSample, CpuSample, GpuInfo, GpuSample, HostInfo, SensorEvent
+from idlegap.core.bench.conditions import NEXT_SAMPLE_NS, conditions, idle_gpu
+from idlegap.core.protocol.events import CgroupSample, CpuSample, GpuSample, SensorEvent
 from idlegap.core.protocol.reasons import because
+from idlegap.core.slow_tokens.samples import Samples
 
 MS = 1_000_000
 
 
-def witness(*events: SensorEvent) -> Witness:
-    made = Witness()
+def samples(*events: SensorEvent) -> Samples:
+    made = Samples(keep_all=True)
     for event in events:
-        made.take(event)
+        made.apply(event)
     return made
 
 
@@ -25,7 +26,7 @@ def gpu(t_ms: int, sm: int | None = 1980, reasons: int | None = 0, **changes: ob
 
 
 def test_samples_within_the_run_are_summed_up_and_others_are_not() -> None:
-    seen = witness(
+    seen = samples(
         cpu(100, 999.0, 90.0),
         cpu(300, 100.0, 1.0),
         cpu(500, 300.0, 3.0),
@@ -37,7 +38,7 @@ def test_samples_within_the_run_are_summed_up_and_others_are_not() -> None:
         gpu(400, 1980, 0x20, util_pct=97.0, power_mw=220_000, temperature_c=44, memory_mhz=3201),
         gpu(500, 1965, 0x4, util_pct=99.0, power_mw=210_000, temperature_c=43, memory_mhz=3201),
     )
-    found = seen.conditions(200 * MS, 600 * MS)
+    found = conditions(seen, 200 * MS, 600 * MS)
     assert found.others_cores == pytest.approx(2.0)
     assert found.steal_pct == pytest.approx(2.0)
     assert found.throttled_ns == 5 * MS
@@ -50,26 +51,26 @@ def test_samples_within_the_run_are_summed_up_and_others_are_not() -> None:
 
 @pytest.mark.parametrize(("flashes", "kept"), [(1, 0x4), (2, 0xC), (4, 0xC)])
 def test_a_flash_of_hardware_slowdown_is_none(flashes: int, kept: int) -> None:
-    samples = [gpu(100 * n, reasons=0x4 | (0x8 if n < flashes else 0)) for n in range(4)]
-    assert witness(*samples).conditions(-MS, 900 * MS).event_reasons == kept
+    flashing = [gpu(100 * n, reasons=0x4 | (0x8 if n < flashes else 0)) for n in range(4)]
+    assert conditions(samples(*flashing), -MS, 900 * MS).event_reasons == kept
 
 
 def test_a_run_shorter_than_the_sampling_gets_the_next_sample_if_it_comes_soon() -> None:
-    seen = witness(cpu(100, 0.0), cpu(350, 200.0), cpu(600, 0.0))
-    assert seen.conditions(110 * MS, 120 * MS).others_cores == pytest.approx(2.0)
-    late = witness(cpu(100, 100.0), cpu(121 + NEXT_SAMPLE_NS // MS, 100.0))
-    found = late.conditions(110 * MS, 120 * MS)
+    seen = samples(cpu(100, 0.0), cpu(350, 200.0), cpu(600, 0.0))
+    assert conditions(seen, 110 * MS, 120 * MS).others_cores == pytest.approx(2.0)
+    late = samples(cpu(100, 100.0), cpu(121 + NEXT_SAMPLE_NS // MS, 100.0))
+    found = conditions(late, 110 * MS, 120 * MS)
     assert found.others_cores is None
     assert found.missing["others_cores"] == because("no-sample-in-run")
 
 
 def test_what_no_sample_could_read_has_the_sensors_own_reason() -> None:
-    seen = witness(
+    seen = samples(
         cpu(300, None, None, others_pct="gVisor keeps no CPU times", steal_pct="gVisor keeps no CPU times"),
         CgroupSample(300 * MS, interval_ns=250 * MS, missing={"system_pressure_us": because("no-psi")}),
         GpuSample(300 * MS, missing={"sm_mhz": because("mig")}),
     )
-    found = seen.conditions(200 * MS, 400 * MS)
+    found = conditions(seen, 200 * MS, 400 * MS)
     assert found.others_cores is None
     assert found.missing["others_cores"] == found.missing["steal_pct"] == "gVisor keeps no CPU times"
     assert found.missing["pressure"] == because("no-psi")
@@ -80,21 +81,15 @@ def test_the_groups_own_pressure_comes_before_the_machines() -> None:
     sample = CgroupSample(
         300 * MS, cgroup_pressure_us=25_000, system_pressure_us=200_000, interval_ns=250 * MS
     )
-    assert witness(sample).conditions(0, 400 * MS).pressure == pytest.approx(0.1)
+    assert conditions(samples(sample), 0, 400 * MS).pressure == pytest.approx(0.1)
 
 
 def test_what_others_do_with_the_gpu_is_read_before_the_engine_uses_it() -> None:
-    seen = witness(
+    seen = samples(
         gpu(100, util_pct=40.0, memory_used_bytes=500),
         gpu(200, util_pct=60.0, memory_used_bytes=500),
         gpu(300, util_pct=60.0, memory_used_bytes=3000),
         gpu(900, util_pct=99.0, memory_used_bytes=9000),
     )
-    assert seen.idle_gpu(500 * MS) == (60.0, 500)
-    assert witness().idle_gpu(500 * MS) == (None, None)
-
-
-def test_the_descriptions_of_host_and_gpu_are_kept() -> None:
-    host, card = HostInfo(0, "Xeon", 4, (0, 1), 2.0, None), GpuInfo(0, "H200", None)
-    seen = witness(host, card)
-    assert (seen.host, seen.gpu_info) == (host, card)
+    assert idle_gpu(seen, 500 * MS) == (60.0, 500)
+    assert idle_gpu(samples(), 500 * MS) == (None, None)

@@ -72,7 +72,7 @@ def test_where_the_decode_thread_ran_is_what_was_asked_for_unless_it_was_refused
         "pin_core": because("pin-refused", core=3, detail="Invalid argument"),
         "nice": because("nice-refused", nice=5, detail="Permission denied"),
     }
-    others = {"run_delay_ns": because("sensing-off")}
+    others = {"run_delay_ns": because("schedstat-zero")}
     assert placed(before, None, None, others | refusals) == before
     assert placed(before, 3, 5, others) == Environment(pin_core=3, nice=5, missing=before.missing)
     refused = placed(before, 3, 5, others | refusals)

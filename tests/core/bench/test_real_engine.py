@@ -6,13 +6,13 @@ from pathlib import Path
 from idlegap.core.bench.driver import Driver
 from idlegap.core.bench.plan import BenchPlan, arms_for, engine_settings
 from idlegap.core.bench.runner import Bench
-from idlegap.core.bench.store import BENCH, read, write
 from idlegap.core.protocol.events import SensorEvent
 from idlegap.core.protocol.reasons import because
 from idlegap.core.protocol.settings import Settings
+from idlegap.core.results.store import BENCH, read, write
 from idlegap.core.sensors.sampler import Sampler
-from idlegap.core.sources.engine import EngineProcess
 from idlegap.core.sources.engine_log import EngineLog
+from idlegap.core.sources.engine_process import EngineProcess
 from idlegap.tui.tables.bench import bench_text
 
 

@@ -67,7 +67,7 @@ def test_a_small_or_an_irregular_change_is_no_drift() -> None:
 def test_tokens_of_two_speeds_within_runs_are_found() -> None:
     runs = [run(turn, columns([4.0, 4.0, 6.0] * 20)) for turn in range(6)]
     (found,) = doubts(bench(arm("graph", runs=tuple(runs))))
-    assert found.topic == "two levels"
+    assert found.topic == "two speeds"
     assert (
         "67 % of the tokens near 4.00 ms, the rest near 6.00 ms (both within 5 of 5 runs)" in found.evidence
     )
@@ -75,7 +75,7 @@ def test_tokens_of_two_speeds_within_runs_are_found() -> None:
 
 def test_whole_runs_of_two_speeds_are_told_from_that() -> None:
     found = doubts(bench(arm("graph", [4.0, 6.0, 4.0, 6.0, 4.0])))
-    assert {doubt.topic for doubt in found} == {"two levels", "spread"}
+    assert {doubt.topic for doubt in found} == {"two speeds", "spread"}
     assert any("whole runs at one or the other" in doubt.evidence for doubt in found)
 
 
@@ -96,6 +96,25 @@ def test_waiting_for_a_cpu_is_contention_with_whoever_had_it() -> None:
         "others kept 9.1 cores busy"
     )
     assert contention(found) == found[0].evidence
+
+
+@pytest.mark.parametrize(
+    ("share", "seen", "contended"),
+    [
+        (0.049, Conditions(), False),
+        (0.051, Conditions(), True),
+        (0.0, Conditions(throttled_ns=11 * MS), False),
+        (0.0, Conditions(throttled_ns=12 * MS), True),
+        (0.0, Conditions(steal_pct=4.9), False),
+        (0.0, Conditions(steal_pct=5.0), True),
+    ],
+)
+def test_contended_is_more_than_a_twentieth_of_the_time(
+    share: float, seen: Conditions, contended: bool
+) -> None:
+    """Of the run: a prefill of 30 ms and 20 tokens of 10."""
+    held = [run(turn, columns([10.0] * 20, delays_ms=[10 * share] * 20), conditions=seen) for turn in (1, 2)]
+    assert topics(arm("graph", runs=tuple(held))) == ["contention"] * contended
 
 
 def test_the_warm_up_may_be_disturbed() -> None:

@@ -11,7 +11,7 @@ from idlegap.core.bench.summary import summarise
 from idlegap.core.check.card import Card, CardLine
 from idlegap.core.check.check import CHECK_NEW_TOKENS, CHECK_SECONDS, check_plan, judge
 from idlegap.core.check.host_lines import P99_TOKENS, WATCHED_S
-from idlegap.core.check.predictions import levers
+from idlegap.core.check.predictions import predict
 from idlegap.core.protocol.events import Bandwidth, DispatchProbe, GpuInfo, HostInfo
 from idlegap.tui.tables.check import card_text, check_text
 from tests.core.bench.fake_engine import READY, Cost, FakeEngine, drive, replace_struct
@@ -78,13 +78,14 @@ def waiting(share: float) -> BenchResult:
     return msgspec.structs.replace(made, arms=(arm("eager-static", runs=runs), arm("graph")))
 
 
-def computing(*cpus_ms: float) -> BenchResult:
+def computing(*cpus_ms: float, busy_ms: float | None = 3.6) -> BenchResult:
     """A machine on which the token of each run took this CPU time, and some waiting."""
     runs = tuple(
         run(turn, replace_struct(columns([cpu + 0.5] * 40), cpu_ns=(round(cpu * MS),) * 40))
         for turn, cpu in enumerate([cpus_ms[0], *cpus_ms])
     )
-    return bench(arm("eager-static", runs=runs), arm("graph"), probe=PROBE)
+    windows = () if busy_ms is None else (window("eager-static", busy_ns=round(busy_ms * MS)),)
+    return bench(arm("eager-static", runs=runs, windows=windows), arm("graph"), probe=PROBE)
 
 
 GRADES: list[tuple[str, BenchResult, str]] = [
@@ -170,6 +171,8 @@ def test_warnings_are_counted() -> None:
         (bench(), "waiting for a CPU", "no counted token"),
         (computing(23.0, 40.0), "steady host", "needs 3 runs of eager-static"),
         (machine(), "steady host", "needs 3 runs of eager-static"),
+        (computing(63.0, 94.0, 94.0, busy_ms=62.8), "steady host", "the GPU works for most of a token"),
+        (computing(23.0, 40.0, 40.0, busy_ms=None), "steady host", "needs a profile window"),
         (machine(engine=replace_struct(READY, device="cpu")), "steady host", "the CPU computes"),
         (bench(arm("eager-static", windows=())), "dispatch per kernel", "no profile window was taken"),
         (bench(arm("graph")), "eager decode", "not measured"),
@@ -222,7 +225,7 @@ def test_on_the_cpu_there_is_nothing_to_judge() -> None:
 
 
 def text_of(result: BenchResult, beside: str = "") -> str:
-    return card_text(judge(result).card, levers(summarise(result)), result, beside)
+    return card_text(judge(result).card, predict(summarise(result)), result, beside)
 
 
 CARDS: list[Callable[[], BenchResult]] = [
@@ -247,11 +250,11 @@ def test_every_card_fits_80_columns_and_begins_with_its_verdict(make: Callable[[
         assert entry.name in text
 
 
-def test_the_card_ends_with_the_levers_their_model_and_its_error() -> None:
+def test_the_card_ends_with_the_predictions_their_model_and_its_error() -> None:
     text = text_of(machine())
-    levers_at = text.index("predicted ms, median token")
-    assert levers_at > text.index("CPU pressure")
-    tail = " ".join(text[levers_at:].split())
+    predictions_at = text.index("predicted ms, median token")
+    assert predictions_at > text.index("CPU pressure")
+    tail = " ".join(text[predictions_at:].split())
     assert "model: token = max(host submission, device) + what was measured beside them" in tail
     assert "error: graphs were measured at a median of 4.22 ms; the prediction, from the eager run" in tail
     alone = " ".join(text_of(bench(arm("eager-static"))).split())

@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from idlegap.core.bench.store import read
 from idlegap.core.compare.machines import Machine, machine
 from idlegap.core.compare.plot import svg
+from idlegap.core.results.store import read
 from tests.core.bench.results import arm, bench, columns, run
 from tests.paths import EXAMPLES
 
@@ -51,7 +51,7 @@ def test_machines_without_a_bandwidth_leave_an_empty_plot() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "shown"), [("$\\frac{$", "$\\frac{$"), ("\x1b[2J<H200>\x00", "?[2J<H200>?"), ("a\nb", "a?b")]
+    ("name", "shown"), [("$\\frac{$", "$\\frac{$"), ("\x1b[2J<H200>\x00", "?[2J<H200>?"), ("a\nb", "a b")]
 )
 def test_a_name_is_neither_a_formula_nor_a_control_character(name: str, shown: str) -> None:
     row = replace(machine("h", bench()), gpu=name)
@@ -64,10 +64,10 @@ def test_without_matplotlib_the_extra_is_named() -> None:
         "sys.modules['matplotlib'] = sys.modules['matplotlib.figure'] = None\n"
         "from pathlib import Path\n"
         "from idlegap.core.compare.plot import svg\n"
-        "from idlegap.core.bench.store import ResultError\n"
+        "from idlegap.core.compare.plot import PlotError\n"
         "try:\n"
         "    svg([])\n"
-        "except ResultError as error:\n"
+        "except PlotError as error:\n"
         "    print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

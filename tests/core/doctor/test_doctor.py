@@ -67,7 +67,16 @@ GPU = GpuSample(
     0,
     missing=dict.fromkeys(("gpm_sm_pct",), because("needs-hopper")),
 )
-SENSORS = SensorReadings(HOST, CPU, CGROUP, GPU_INFO, GPU)
+
+
+def readings(*events: SensorEvent) -> SensorReadings:
+    found = SensorReadings()
+    for event in events:
+        found.facts.apply(event)
+    return found
+
+
+SENSORS = readings(HOST, CPU, CGROUP, GPU_INFO, GPU)
 READY_ALL = replace_struct(READY, modes=tuple(ModeStatus(name) for name in MODE_NAMES))
 ANSWER = EngineAnswer(
     READY_ALL,
@@ -96,7 +105,7 @@ def test_a_machine_with_everything_can_decode_on_its_gpu() -> None:
     found = diagnose(SOFTWARE, SENSORS, ANSWER)
     assert found.gpu_decode
     assert finding(found, "memory bandwidth").text == "4,272 GB/s copied"
-    assert finding(found, "cost of a launch").text == "2.6 us"
+    assert finding(found, "cost of a launch").text == "2.60 us"
     assert finding(found, "device busy and idle gaps").available
     assert doctor_text(found).startswith("Decoding on the GPU is possible here.\n")
 
@@ -158,12 +167,12 @@ def test_no_quota_is_a_reading_and_no_pressure_is_none() -> None:
 
 def test_without_nvml_every_gpu_reading_has_the_one_reason() -> None:
     reason = "no NVIDIA driver: NVML shared library not found"
-    gone = SensorReadings(HOST, CPU, CGROUP, GpuInfo(0, None, None, missing={"nvml": because("no-driver")}))
+    gone = readings(HOST, CPU, CGROUP, GpuInfo(0, None, None, missing={"nvml": because("no-driver")}))
     found = diagnose(CPU_TORCH, gone, None)
     (section,) = [section for section in found.sections if section.name == "GPU"]
     assert {one.text for one in section.findings} == {reason}
     assert doctor_text(found).count(reason) == 1
-    silent = diagnose(SOFTWARE, SensorReadings(HOST, CPU, CGROUP), ANSWER)
+    silent = diagnose(SOFTWARE, readings(HOST, CPU, CGROUP), ANSWER)
     assert finding(silent, "utilisation").text == "NVML does not answer"
 
 
@@ -284,7 +293,8 @@ def test_sensors_are_listened_to_for_a_moment_and_stopped() -> None:
     found = read_sensors(sensors, heard, "uuid", pause=lambda seconds: sensors.calls.append("pause"))
     assert sensors.calls == ["start", "pause", "stop"]
     assert sensors.watched == "uuid"
-    assert (found.host, found.cpu, found.cgroup, found.gpu_info, found.gpu) == (
+    facts = found.facts
+    assert (facts.host, facts.cpu, facts.cgroup, facts.gpu_info, facts.gpu) == (
         HOST,
         CPU,
         CGROUP,
@@ -344,7 +354,7 @@ def test_the_doctors_engine_is_small_and_takes_what_device_there_is() -> None:
 
 def test_neither_doctor_nor_the_readers_of_results_import_torch() -> None:
     code = (
-        "import idlegap.core.doctor, idlegap.core.bench.runner, idlegap.core.bench.store\n"
+        "import idlegap.core.doctor, idlegap.core.bench.runner, idlegap.core.results.store\n"
         "import idlegap.core.check.check, idlegap.core.compare.plot, idlegap.tui.tables.compare, sys\n"
         "idlegap.core.doctor.read_software()\n"
         "print({'torch', 'transformers', 'numpy', 'matplotlib'} & set(sys.modules))"

@@ -20,6 +20,7 @@ from idlegap.core.protocol.events import AnyEvent, ProfileWindow
 from idlegap.core.protocol.modes import ModeName
 from idlegap.core.protocol.reasons import Reason
 from idlegap.core.protocol.settings import Settings
+from idlegap.core.sensors.thread import ThreadCounters
 
 SETTINGS = Settings(prompt_tokens=12, new_tokens=10, device="cpu")
 
@@ -97,6 +98,13 @@ def refusing_mode(mode: ModeName, reason: Reason) -> type[EagerStatic]:
     return Refusing
 
 
+class NoNumbers(EagerStatic):
+    """Decodes, but computes logits that are not numbers, as broken weights do."""
+
+    def step(self) -> torch.Tensor:
+        return super().step() * float("nan")
+
+
 class OutOfMemoryWhenCompared(EagerStatic):
     """Decodes, but finds no memory when it is entered for the second time without need: that is
     what a verification does."""
@@ -169,7 +177,7 @@ def run_loop(loaded: LoadedModel, device: Device) -> Callable[..., Ran]:
             outbox=outbox,
             commands=Script(commands or {}, stop_at),  # type: ignore[arg-type]
             clock=clock,
-            counters=None,
+            counters=ThreadCounters(),
             profiler=profiler,  # type: ignore[arg-type]
             profile_every_ns=profile_every_ns,
             lengths=lengths,

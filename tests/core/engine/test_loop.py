@@ -29,7 +29,7 @@ from idlegap.core.protocol.events import (
     Verified,
 )
 from idlegap.core.protocol.reasons import because
-from tests.core.engine.conftest import Clock, FakeProfiler, OutOfMemoryWhenCompared
+from tests.core.engine.conftest import Clock, FakeProfiler, NoNumbers, OutOfMemoryWhenCompared
 
 
 def positions(batches):
@@ -126,6 +126,13 @@ def test_without_memory_for_a_comparison_the_reason_is_said_and_decoding_goes_on
     ]
     assert not ran.of(Verified)
     assert len(positions(ran.of(TokenBatch))) == 8
+
+
+def test_a_baseline_without_numbers_is_compared_with_nothing(run_loop):
+    ran = run_loop({4: [VerifyModes()]}, stop_at=8, baseline=NoNumbers)
+    (refused,) = ran.of(NotVerified)
+    assert refused.reason == "eager-static itself computes logits that are not numbers"
+    assert not ran.of(Verified)
 
 
 @pytest.mark.parametrize("tick_ns", [1_000, 10_000_000, 100_000_000])

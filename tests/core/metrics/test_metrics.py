@@ -17,11 +17,12 @@ from urllib.parse import urlencode
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
 from idlegap.core.measure.cpu_time import CpuWork
-from idlegap.core.metrics import MetricsCollector, MetricsError, MetricsServer, Tally, parse_address
-from idlegap.core.metrics.tally import BOUNDS_S
+from idlegap.core.metrics import MetricsCollector, MetricsError, MetricsListener, MetricsServer, parse_address
+from idlegap.core.metrics.listener import BOUNDS_S
 from idlegap.core.protocol.events import (
     CgroupSample,
     CpuSample,
@@ -39,31 +40,32 @@ from tests.paths import ROOT
 DEPLOY = ROOT / "deploy"
 
 
-def told() -> tuple[Tally, Session, FakeClock]:
+def told() -> tuple[CollectorRegistry, Session, FakeClock]:
     """A session that has heard the whole story but the pause at its end, its counters, and its clock."""
     events = story()[:-1]
-    clock, tally = FakeClock(), Tally()
-    session = Session(FakeEngine(events, clock), listeners=[tally], clock=clock)
+    clock, listener = FakeClock(), MetricsListener()
+    session = Session(FakeEngine(events, clock), listeners=[listener], clock=clock)
     clock.now_ns = events[-1].t_ns
     session.pump()
-    return tally, session, clock
+    return listener.registry, session, clock
 
 
-def samples(collector: MetricsCollector) -> dict[tuple[str, str], float]:
+def samples(registry: CollectorRegistry) -> dict[tuple[str, str], float]:
     """Values by name and the value of the first label ("" without labels)."""
     return {
         (sample.name, next(iter(sample.labels.values()), "")): sample.value
-        for family in collector.collect()
+        for family in registry.collect()
         for sample in family.samples
         if not sample.name.endswith("_bucket")
     }
 
 
 def told_samples(latest: Callable[[Snapshot], Snapshot] = lambda s: s) -> dict[tuple[str, str], float]:
-    tally, session, clock = told()
+    registry, session, clock = told()
     snapshot = latest(session.snapshot(clock.now_ns))
     clock.now_ns += 3 * SECOND
-    return samples(MetricsCollector(lambda: snapshot, tally, clock))
+    registry.register(MetricsCollector(lambda: snapshot, clock))
+    return samples(registry)
 
 
 def test_gauges_say_what_the_snapshot_says() -> None:
@@ -166,10 +168,11 @@ def stalled(session: Session, clock: FakeClock) -> Snapshot:
 def test_while_no_token_flows_there_is_no_present_speed_but_still_what_was_measured(
     stop: Callable[[Session, FakeClock], Snapshot],
 ) -> None:
-    tally, session, clock = told()
+    registry, session, clock = told()
     flowing = told_samples()
     latest = stop(session, clock)
-    still = samples(MetricsCollector(lambda: latest, tally, clock))
+    registry.register(MetricsCollector(lambda: latest, clock))
+    still = samples(registry)
 
     gone = {name for name, _ in flowing.keys() - still.keys()}
     assert gone == {
@@ -183,9 +186,9 @@ def test_while_no_token_flows_there_is_no_present_speed_but_still_what_was_measu
 
 
 def test_readings_that_were_never_taken_are_not_counted_as_zero() -> None:
-    tally = Tally()
-    tally(TokenBatch(START_NS, "graph", 1, 0, (Token(START_NS, START_NS + 1, START_NS + MS),)))
-    found = samples(MetricsCollector(lambda: None, tally))
+    listener = MetricsListener()
+    listener(TokenBatch(START_NS, "graph", 1, 0, (Token(START_NS, START_NS + 1, START_NS + MS),)))
+    found = samples(listener.registry)
 
     assert set(found) == {
         ("idlegap_token_wall_seconds_count", "graph"),
@@ -194,7 +197,9 @@ def test_readings_that_were_never_taken_are_not_counted_as_zero() -> None:
 
 
 def test_before_anything_is_known_there_is_nothing_to_say() -> None:
-    assert list(MetricsCollector(lambda: None, Tally()).collect()) == []
+    registry = MetricsListener().registry
+    registry.register(MetricsCollector(lambda: None))
+    assert list(registry.collect()) == []
 
 
 @pytest.mark.parametrize("stage", ["starting", "stopped", "failed"])
@@ -207,11 +212,11 @@ def test_an_engine_that_does_not_run_is_down(stage: Stage) -> None:
 
 @given(st.lists(st.integers(1, 3 * SECOND), min_size=1, max_size=50))
 def test_every_token_is_in_the_buckets_that_hold_it(walls_ns: list[int]) -> None:
-    tally = Tally()
+    listener = MetricsListener()
     tokens = tuple(Token(START_NS, START_NS, START_NS + wall) for wall in walls_ns)
-    tally(TokenBatch(START_NS, "graph", 1, 0, tokens[:1]))
-    tally(TokenBatch(START_NS, "graph", 1, 1, tokens[1:]))
-    [family] = MetricsCollector(lambda: None, tally).collect()
+    listener(TokenBatch(START_NS, "graph", 1, 0, tokens[:1]))
+    listener(TokenBatch(START_NS, "graph", 1, 1, tokens[1:]))
+    [family] = listener.registry.collect()
     buckets = {float(s.labels["le"]): s.value for s in family.samples if s.name.endswith("_bucket")}
 
     assert buckets == {b: sum(wall <= round(b * 1e9) for wall in walls_ns) for b in BOUNDS_S} | {
@@ -222,23 +227,31 @@ def test_every_token_is_in_the_buckets_that_hold_it(walls_ns: list[int]) -> None
     )
 
 
-def test_scrapes_during_a_batch_see_all_of_it_or_nothing() -> None:
-    tally, done = Tally(), threading.Event()
+def test_scrapes_while_events_pass_lose_none_of_them() -> None:
+    listener, done = MetricsListener(), threading.Event()
     batch = TokenBatch(START_NS, "graph", 1, 0, (Token(0, 1, 2 * MS, 1, 1, 1, 1),) * 64)
 
     def tell() -> None:
         for _ in range(300):
-            tally(batch)
+            listener(batch)
         done.set()
+
+    def count() -> float:
+        return samples(listener.registry).get(("idlegap_token_wall_seconds_count", "graph"), 0)
 
     thread = threading.Thread(target=tell)
     thread.start()
+    before = 0.0
     while not done.is_set():
-        for mode in tally.totals().modes.values():
-            assert sum(mode.buckets) % 64 == 0
-            assert mode.wall_ns == sum(mode.buckets) * 2 * MS
+        now = count()
+        assert before <= now <= 300 * 64
+        before = now
     thread.join()
-    assert sum(tally.totals().modes["graph"].buckets) == 300 * 64
+    assert count() == 300 * 64
+
+
+def test_no_series_says_when_another_was_created() -> None:
+    assert not [name for name in exposed_names() if name.endswith("_created")]
 
 
 @pytest.mark.parametrize(
@@ -265,9 +278,10 @@ def test_wrong_addresses_are_named(text: str) -> None:
 
 @contextmanager
 def serving() -> Iterator[MetricsServer]:
-    tally, session, clock = told()
+    registry, session, clock = told()
     snapshot = session.snapshot(clock.now_ns)
-    with MetricsServer(MetricsCollector(lambda: snapshot, tally, clock), "127.0.0.1", 0) as server:
+    registry.register(MetricsCollector(lambda: snapshot, clock))
+    with MetricsServer(registry, "127.0.0.1", 0) as server:
         yield server
 
 
@@ -281,28 +295,28 @@ def test_the_server_answers_and_gives_its_port_back() -> None:
         names = {family.name for family in text_string_to_metric_families(fetch(server.url))}
         taken = rf"--metrics 127\.0\.0\.1:{server.port}: .*; choose another port, 0 takes any free one"
         with pytest.raises(MetricsError, match=taken):
-            MetricsServer(MetricsCollector(lambda: None, Tally()), "127.0.0.1", server.port)
+            MetricsServer(CollectorRegistry(), "127.0.0.1", server.port)
     assert "idlegap_token_wall_seconds" in names
-    with MetricsServer(MetricsCollector(lambda: None, Tally()), server.host, server.port) as again:
+    with MetricsServer(CollectorRegistry(), server.host, server.port) as again:
         assert fetch(again.url) == ""
 
 
 def test_a_host_that_is_not_this_machine_is_refused() -> None:
     with pytest.raises(MetricsError, match=r"--metrics 192\.0\.2\.1:0: "):
-        MetricsServer(MetricsCollector(lambda: None, Tally()), "192.0.2.1", 0)
+        MetricsServer(CollectorRegistry(), "192.0.2.1", 0)
 
 
 @pytest.mark.parametrize("host", ["a" * 64, "a..b", "\udcff"])
 def test_what_can_be_no_name_of_a_host_is_refused(host: str) -> None:
     with pytest.raises(MetricsError, match="no host can have this name"):
-        MetricsServer(MetricsCollector(lambda: None, Tally()), *parse_address(f"{host}:9"))
+        MetricsServer(CollectorRegistry(), *parse_address(f"{host}:9"))
 
 
 def exposed_names() -> set[str]:
-    tally, session, clock = told()
+    registry, session, clock = told()
     snapshot = session.snapshot(clock.now_ns)
-    collector = MetricsCollector(lambda: snapshot, tally, clock)
-    return {sample.name for family in collector.collect() for sample in family.samples}
+    registry.register(MetricsCollector(lambda: snapshot, clock))
+    return {sample.name for family in registry.collect() for sample in family.samples}
 
 
 @pytest.mark.parametrize(

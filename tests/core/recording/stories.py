@@ -69,7 +69,7 @@ class FakeClock:
 
 
 class FakeEngine:
-    """A `core.sources.source.Source` that says each of `events` when the clock has reached its time."""
+    """A `core.session.session.Source` that says each of `events` when the clock has reached its time."""
 
     in_process = False
 

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from idlegap.core.protocol.events import AnyEvent
+from idlegap.core.phrasing.sentence import limiting_sentence
+from idlegap.core.protocol.events import AnyEvent, Notice
+from idlegap.core.protocol.quantities import MOST
 from idlegap.core.recording import RecordingError
 from idlegap.core.sources.recording import Replay
 from tests.core.recording.stories import HEADER, START_NS, FakeClock, story
@@ -30,7 +32,7 @@ def outcome(content: bytes) -> str:
         replay.source.seek(replay.source.length_ns)
         snapshot = replay.snapshot(0)
         assert replay.source.ended
-        assert snapshot.sentence
+        assert limiting_sentence(snapshot)
         replay.close()
         return "played"
 
@@ -88,6 +90,13 @@ def test_good_lines_in_any_order_are_played_or_refused_for_their_times(order: li
     problem = outcome(b"\n".join([FIRST, *(LINES[i] for i in order), b""]))
 
     assert problem == "played" or "time goes back" in problem
+
+
+@pytest.mark.parametrize("t_ns", [MOST, MOST - 1])
+def test_an_event_at_the_last_moment_of_the_clock_is_played(t_ns: int) -> None:
+    late = msgspec.json.encode(Notice(t_ns, "late"))
+
+    assert outcome(b"\n".join([FIRST, *LINES, late, b""])) == "played"
 
 
 def test_the_story_itself_is_played() -> None:

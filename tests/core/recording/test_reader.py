@@ -1,6 +1,7 @@
 """Reading: a good recording in full, a cut one up to its cut, a bad one with its line."""
 
 import gzip
+import re
 import tracemalloc
 import zlib
 from collections.abc import Callable, Iterator
@@ -22,7 +23,7 @@ from idlegap.core.protocol.events import (
     TokenBatch,
 )
 from idlegap.core.protocol.reasons import code_of
-from idlegap.core.recording import RecordingError, RecordingReader, survey
+from idlegap.core.recording import RecordingError, RecordingReader, read_index
 from idlegap.core.recording.format import LATE_NS, MAX_LINE_BYTES, End, Late
 from idlegap.core.text.reasons import words
 from tests.core.recording.stories import HEADER, MS, READY, REAL, SECOND, START_NS, record, story
@@ -46,7 +47,7 @@ def read(path: Path) -> list[AnyEvent]:
 
 
 def test_an_old_recording_stays_readable() -> None:
-    found = survey(REAL)
+    found = read_index(REAL)
 
     assert (found.header.schema, found.header.host) == (1, "h200")
     assert (found.events, found.tokens, len(found.switches_ns)) == (1577, 3749, 20)
@@ -138,15 +139,15 @@ def claim(**changes: object) -> bytes:
         (b"col1,col2\n1,2\n", "line 1: not an idlegap recording"),
         (b'{"type":"stage","schema":1}\n', "line 1: not an idlegap recording: its header is missing"),
         (encode(STAGE), "line 1: not an idlegap recording"),
-        (claim(schema=0), "line 1: format 0 does not exist"),
-        (claim(schema=-3), "line 1: format -3 does not exist"),
+        (claim(schema=0), "line 1: not an idlegap recording"),
+        (claim(schema=-3), "line 1: not an idlegap recording"),
         (claim(schema="1"), "line 1: not an idlegap recording"),
         (claim(schema=3, idlegap="9.0", news=[]), "line 1: written by idlegap 9.0 in format 3; this"),
         (claim(news=1), "line 1: damaged header: Object contains unknown field `news`"),
-        (claim(started_ns=-1), "line 1: damaged header: started_ns -1"),
-        (claim(spec_bytes_per_s=0), "line 1: damaged header: spec_bytes_per_s"),
-        (claim(spec_bytes_per_s=0.1), "line 1: damaged header: spec_bytes_per_s 0.1"),
-        (claim(spec_bytes_per_s=1e300), "line 1: damaged header: spec_bytes_per_s 1e+300"),
+        (claim(started_ns=-1), "line 1: damaged header: Expected `int` >= 0 - at `$.started_ns`"),
+        (claim(spec_bytes_per_s=0), "line 1: damaged header: Expected `float` >= 1000000000.0 - at `$.spec_"),
+        (claim(spec_bytes_per_s=0.1), "line 1: damaged header: Expected `float` >= 1000000000.0 - at"),
+        (claim(spec_bytes_per_s=1e300), "line 1: damaged header: Expected `float` <= 1000000000000000.0"),
         (b"[" * 100_000 + b"\n", "line 1: not an idlegap recording"),
         (b'{"type":"recording","schema":1,"x":' + b"[" * 100_000 + b"\n", "line 1: not an idlegap recording"),
         (encode(HEADER) + b"garbage\n" + encode(STAGE), "line 2: not an event"),
@@ -156,21 +157,14 @@ def claim(**changes: object) -> bytes:
         (encode(HEADER) + b'{"type":"\x1b[2J","t_ns":1}\n', "line 2: not an event"),
         (encode(HEADER) + b'{"type":"stage","t_ns":1,"stage":"decoding","detail":"\xff"}\n', "line 2: "),
         (encode(HEADER, STAGE, End(1, "stopped", 1), STAGE), "line 4: goes on after its end marker"),
-        (encode(HEADER, End(-1, "stopped", 0)), "line 2: t_ns -1: cannot be"),
-        (encode(HEADER, EngineStage(2**63, "decoding")), "line 2: t_ns 9223372036854775808: cannot be"),
-        (encode(HEADER, EngineStage(1, "compiling", fraction=1.5)), "line 2: fraction 1.5"),
-        (encode(HEADER, msgspec.structs.replace(READY, batch=0)), "line 2: batch 0"),
-        (encode(HEADER, Bandwidth(1, 1e-300, None)), "line 2: a bandwidth below"),
-        (encode(HEADER, ProfileWindow(1, "graph", 4, True, busy_ns=-5)), "line 2: busy_ns -5"),
-        (encode(HEADER, GpuSample(1, temperature_c=-300)), "line 2: temperature_c -300"),
-        (encode(HEADER, TokenBatch(-1, "graph", 1, 0, ())), "line 2: t_ns -1"),
-        (encode(HEADER, TokenBatch(9, "graph", 1, -1, ())), "line 2: first -1: cannot be"),
         (encode(HEADER, TokenBatch(9, "graph", 1, 7, (Token(5, 4, 6),))), "line 2: token 7: its"),
         (encode(HEADER, TokenBatch(9, "graph", 1, 7, (Token(5, 5, 5),))), "line 2: token 7: took no time"),
         (encode(HEADER, TokenBatch(9, "graph", 1, 0, (Token(1, 2, 3), Token(2, 3, 4)))), "line 2: token 1"),
-        (encode(HEADER, TokenBatch(9, "graph", 1, 0, (Token(1, 2, 3, -1),))), "line 2: token 0: a reading"),
         (gzip.compress(encode(HEADER, STAGE)) + b"trailing bytes", "line 3: damaged gzip data"),
-        (gzip.compress(encode(HEADER, STAGE))[:-8] + b"\0" * 8, "line 1: damaged gzip data"),
+        (gzip.compress(encode(HEADER, STAGE))[:-8] + b"\0" * 8, "line 3: damaged gzip data"),
+        (b"\x1f\x8b" + b"\0" * 40, "line 1: damaged gzip data"),
+        (b"\x1f", "line 1: damaged gzip data"),
+        (gzip.compress(encode(HEADER, STAGE), mtime=0)[:20], "line 1: not an idlegap recording"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, content: bytes, problem: str) -> None:
@@ -180,6 +174,28 @@ def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, content: bytes, pro
     assert problem in str(raised.value)
     assert str(raised.value).isprintable()
     assert len(str(raised.value)) < 500
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        (End(-1, "stopped", 0), "Expected `int` >= 0 - at `$.t_ns`"),
+        (EngineStage(2**63, "decoding"), "Expected `int` <= 922337"),
+        (EngineStage(1, "compiling", fraction=1.5), "Expected `float` <= 1.0 - at `$.fr"),
+        (msgspec.structs.replace(READY, batch=0), "Expected `int` >= 1"),
+        (Bandwidth(1, 1e-300, None), "Expected `float` >= 1.0 - at `$.copy_"),
+        (ProfileWindow(1, "graph", 4, True, busy_ns=-5), "Expected `int` >= 0 - at"),
+        (GpuSample(1, temperature_c=-300), "Expected `int` >= -273"),
+        (TokenBatch(-1, "graph", 1, 0, ()), "Expected `int` >= 0 - at `$.t_ns`"),
+        (TokenBatch(9, "graph", 1, -1, ()), "Expected `int` >= 0 - at `$.first`"),
+        (TokenBatch(9, "graph", 1, 0, (Token(1, 2, 3, -1),)), "Expected `int` >= 0 - at `$.tokens[0][3]`"),
+    ],
+)  # fmt: skip
+def test_figures_that_cannot_be_are_refused_with_their_place(
+    tmp_path: Path, line: msgspec.Struct, problem: str
+) -> None:
+    with pytest.raises(RecordingError, match=re.escape(f"line 2: not an event: {problem}")):
+        read(write(tmp_path, encode(HEADER, line)))
 
 
 def test_a_negative_temperature_is_only_cold(tmp_path: Path) -> None:
@@ -231,7 +247,7 @@ def test_a_packed_line_of_100_mb_is_refused_in_bounded_memory(
     assert peak() < 8 * MAX_LINE_BYTES
 
 
-def test_a_zip_bomb_of_sound_lines_is_refused_in_bounded_memory(
+def test_sound_lines_may_expand_however_far_in_bounded_memory(
     tmp_path: Path, peak: Callable[[], int]
 ) -> None:
     packer = zlib.compressobj(wbits=31)
@@ -240,9 +256,10 @@ def test_a_zip_bomb_of_sound_lines_is_refused_in_bounded_memory(
     parts += [packer.compress(line) for _ in range(400)]
     path = write(tmp_path, b"".join([*parts, packer.flush()]))
 
-    with pytest.raises(RecordingError, match="expands more than 200-fold"), RecordingReader(path) as reader:
-        for _ in reader:
-            pass
+    assert path.stat().st_size < 400 * len(line) / 200
+    tracemalloc.reset_peak()
+    with RecordingReader(path) as reader:
+        assert sum(1 for _ in reader) == 400
     assert peak() < 8 * MAX_LINE_BYTES
 
 
@@ -264,8 +281,8 @@ def test_reading_keeps_nothing_of_what_was_read(tmp_path: Path, peak: Callable[[
     assert peak() - before < 1_000_000
 
 
-def test_the_survey_counts_real_switches_only(tmp_path: Path) -> None:
-    found = survey(record(tmp_path / "run.jsonl", story(rounds=4)))
+def test_the_index_counts_real_switches_only(tmp_path: Path) -> None:
+    found = read_index(record(tmp_path / "run.jsonl", story(rounds=4)))
 
     assert len(found.switches_ns) == 3
     assert found.start_ns < found.switches_ns[0] < found.switches_ns[-1] < found.end_ns

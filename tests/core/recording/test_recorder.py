@@ -12,7 +12,6 @@ import pytest
 
 from idlegap.core.protocol.events import (
     AnyEvent,
-    EngineEvent,
     EngineReady,
     EngineStage,
     GpuSample,
@@ -23,9 +22,9 @@ from idlegap.core.recording import Recorder, RecordingError, RecordingReader, de
 from idlegap.core.recording.format import LATE_NS
 from idlegap.core.recording.limited_file import LEAST_BYTES
 from idlegap.core.recording.writer import MAX_PENDING, Writer
+from idlegap.core.session.state import State
 from tests.core.recording.stories import (
     HEADER,
-    READY,
     SECOND,
     START_NS,
     FakeClock,
@@ -101,10 +100,8 @@ def test_recordings_start_and_stop_at_run_time(tmp_path: Path) -> None:
 def test_one_that_begins_midway_knows_the_machine_and_the_mode(tmp_path: Path) -> None:
     clock, events = FakeClock(), story()
     recorder = Recorder(clock=clock)
-    for event in events:
-        recorder(event)
     clock.now_ns = events[-1].t_ns
-    recorder.start(tmp_path / "late.jsonl")
+    recorder.start(tmp_path / "late.jsonl", preamble=State.of(events).facts.events())
     recorder.stop()
 
     standing = read(tmp_path / "late.jsonl")
@@ -113,49 +110,6 @@ def test_one_that_begins_midway_knows_the_machine_and_the_mode(tmp_path: Path) -
     assert [type(e) for e in standing if isinstance(e, (HostInfo, EngineReady))] == [HostInfo, EngineReady]
     assert len([e for e in standing if isinstance(e, GpuSample)]) == 1
     assert len(standing) < 20
-
-
-def test_a_stage_keeps_since_when_it_lasts(tmp_path: Path) -> None:
-    recorder = Recorder(clock=FakeClock())
-    for second in range(5):
-        recorder(EngineStage(START_NS + second * SECOND, "compiling", fraction=second / 5))
-    recorder.start(tmp_path / "run.jsonl")
-    recorder.stop()
-
-    assert read(tmp_path / "run.jsonl") == [
-        EngineStage(START_NS, "compiling", fraction=0.0),
-        EngineStage(START_NS + 4 * SECOND, "compiling", fraction=0.8),
-    ]
-
-
-def test_a_restarted_engine_leaves_only_the_machine_standing(tmp_path: Path) -> None:
-    recorder = Recorder(clock=FakeClock())
-    for event in story():
-        recorder(event)
-    recorder(EngineStage(START_NS + 90 * SECOND, "starting"))
-    recorder.start(tmp_path / "run.jsonl")
-    recorder.stop()
-
-    *machine, stage = read(tmp_path / "run.jsonl")
-
-    assert stage == EngineStage(START_NS + 90 * SECOND, "starting")
-    assert not [event for event in machine if isinstance(event, EngineEvent)]
-    assert any(isinstance(event, HostInfo) for event in machine)
-
-
-def test_a_new_shape_forgets_what_was_measured_of_the_old_one(tmp_path: Path) -> None:
-    recorder = Recorder(clock=FakeClock())
-    for event in (*engine_story(), READY):
-        recorder(event)
-    recorder.start(tmp_path / "run.jsonl")
-    recorder.stop()
-
-    assert {event.__struct_config__.tag for event in read(tmp_path / "run.jsonl")} == {
-        "bandwidth",
-        "mode",
-        "ready",
-        "stage",
-    }
 
 
 def test_an_existing_file_is_never_overwritten(tmp_path: Path) -> None:
@@ -307,7 +261,7 @@ def test_kill_9_keeps_all_that_was_flushed(tmp_path: Path, name: str) -> None:
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT}/src"},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])},
     ) as child:
         try:
             assert child.stdout is not None
@@ -349,7 +303,7 @@ def test_a_full_disk_ends_the_recording_and_nothing_else(tmp_path: Path) -> None
         capture_output=True,
         text=True,
         check=True,
-        env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT}/src"},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])},
     )
 
     assert result.stdout == "False False None File too large\n"

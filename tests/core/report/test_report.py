@@ -32,9 +32,9 @@ from idlegap.core.protocol.modes import ModeName
 from idlegap.core.recording import RecordingError
 from idlegap.core.report import report_page
 from idlegap.core.report.charts import strip_points
+from idlegap.core.report.conclusion import conclusion
 from idlegap.core.report.gather import gather
 from idlegap.core.report.tables import remarks
-from idlegap.core.report.verdict import verdict
 from tests.core.recording.stories import GPU, HOST, MS, READY, REAL, SECOND, START_NS, record, story
 from tests.paths import ROOT
 
@@ -86,7 +86,7 @@ def test_a_real_run_is_told_with_its_own_figures(tmp_path: Path) -> None:
         "In eager-static a token takes 32.2 ms: the GPU works for 3.59 ms of it",
         "Submitted as one CUDA graph, the same work takes 4.55 ms",
         "7.07x as fast",
-        "The fastest mode here is fused-graph: 2.61 ms a token, 382.9 tokens/s, 12.3x as fast",
+        "The fastest mode here is fused-graph: 2.61 ms a token, 382.6 tokens/s, 12.3x as fast",
         "Reading the weights once takes 0.72 ms at the measured 4,272 GB/s, 28 %",
         "251 of 255",
         "within eager's own noise",
@@ -155,7 +155,7 @@ def test_visits_at_different_speeds_of_the_host_are_told_apart(tmp_path: Path) -
     starts = [START_NS + 10 * i * SECOND for i in range(12)]
 
     def told(walls_ms: list[float]) -> list[str]:
-        events: list[AnyEvent] = [ready]
+        events: list[AnyEvent] = [ready, window("eager-static", 3.6)]
         for t_ns, wall_ms in zip(starts, walls_ms, strict=False):
             events += [ModeEntered(t_ns, "eager-static"), batch(t_ns, "eager-static", wall_ms, 40)]
         events += [msgspec.structs.replace(wide, t_ns=starts[-1]), batch(starts[-1], "eager-static", 99, 35)]
@@ -210,7 +210,7 @@ def test_neighbours_of_our_own_are_a_table_and_enter_no_other_figure(tmp_path: P
 
 def test_meters_leave_out_what_may_tell_of_the_mode_before(tmp_path: Path) -> None:
     facts = gather(REAL)
-    times = {mode: [sample.t_ns for sample in samples] for mode, samples in facts.setup.samples.items()}
+    times = {mode: [sample.t_ns for sample in samples] for mode, samples in facts.samples.items()}
 
     assert len(times["eager-static"]) == 3
     assert "eager" not in times
@@ -226,7 +226,7 @@ def test_meters_leave_out_tokens_at_new_cache_lengths(tmp_path: Path) -> None:
     entered: list[AnyEvent] = [READY, ModeEntered(START_NS, "eager"), EngineStage(START_NS, "decoding")]
     rounds = [event for n in range(6) for event in second(n, "new-length" if n < 3 else None)]
     facts = gather(record(tmp_path / "run.jsonl", [*entered, *rounds]))
-    kept = {sample.util_pct for sample in facts.setup.samples["eager"]}
+    kept = {sample.util_pct for sample in facts.samples["eager"]}
     assert kept == {17.0}
 
 
@@ -242,7 +242,7 @@ def test_meters_leave_out_tokens_at_new_cache_lengths(tmp_path: Path) -> None:
             [batch(START_NS, "graph", 4, 40), window("graph", 3)],
             [
                 "In graph a token takes 4.00 ms: the GPU works for 3.00 ms of it and idles for 1.00 ms "
-                "(25 %), 1.00 ms of that because the host is late."
+                "(25 %), 1.00 ms of that because the host is late. Host and GPU both limit."
             ],
         ),
         (
@@ -259,14 +259,14 @@ def test_meters_leave_out_tokens_at_new_cache_lengths(tmp_path: Path) -> None:
 def test_the_verdict_claims_only_what_was_measured(
     tmp_path: Path, events: list[AnyEvent], told: list[str]
 ) -> None:
-    assert verdict(gather(record(tmp_path / "run.jsonl", events))) == told
+    assert conclusion(gather(record(tmp_path / "run.jsonl", events))) == told
 
 
 def test_a_decode_thread_that_waits_for_its_core_is_named(tmp_path: Path) -> None:
     token = Token(START_NS, START_NS + 9 * MS, START_NS + 10 * MS, 5 * MS, 4 * MS, 3, 0)
     events = [TokenBatch(START_NS + 10 * MS, "eager", 1, 0, (token,))]
 
-    told = verdict(gather(record(tmp_path / "run.jsonl", events)))
+    told = conclusion(gather(record(tmp_path / "run.jsonl", events)))
 
     assert told[-1] == (
         "The decode thread waited for a CPU for 40 % of a token in eager: other work had its core."
@@ -292,9 +292,9 @@ def test_remarks_warn_the_reader(tmp_path: Path) -> None:
 
 def test_the_strip_covers_every_token_and_spans_no_switch() -> None:
     setup = gather(REAL).setup
-    points = strip_points(setup, buckets=50)
+    points = strip_points(setup.log, buckets=50)
 
-    assert points[-1].end_s == pytest.approx(sum(setup.walls) / 1e9)
+    assert points[-1].end_s == pytest.approx(sum(setup.log.walls_ns) / 1e9)
     assert all(a.end_s == b.begin_s for a, b in pairwise(points))
     assert all(p.low_ms <= p.middle_ms <= p.high_ms <= p.most_ms for p in points)
     assert len(points) < 50 + 21

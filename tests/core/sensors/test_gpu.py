@@ -319,32 +319,6 @@ def test_mig_without_a_view_of_the_whole_gpu_still_has_memory() -> None:
     assert sample.missing["power_mw"] == because("mig")
 
 
-def test_pausing_stops_every_call_and_says_so_once() -> None:
-    bench = Bench(FakeGpu())
-    bench.tick(1)
-    bench.nvml.calls.clear()
-    bench.reader.set_paused(True)
-    (paused,) = bench.tick(5)
-    assert isinstance(paused, GpuSample)
-    assert paused.missing == dict.fromkeys(GPU_FIELDS, because("nvml-paused"))
-    assert paused.util_pct is None
-    assert bench.nvml.calls.total() == 0
-    bench.reader.set_paused(False)
-    resumed = bench.last_sample()
-    assert resumed.util_pct == 17.0
-    assert resumed.missing["gpm_sm_pct"] == because("gpm-second-sample")
-    assert bench.last_sample().missing == {}
-    bench.reader.set_paused(True)
-    assert len(bench.tick(1)) == 1
-
-
-def test_pausing_before_the_start_keeps_nvml_asleep() -> None:
-    bench = Bench(FakeGpu())
-    bench.reader.set_paused(True)
-    bench.tick(2)
-    assert bench.nvml.calls.total() == 0
-
-
 def test_a_call_that_hangs_is_seen_from_outside() -> None:
     bench = Bench(FakeGpu())
     bench.tick(1)

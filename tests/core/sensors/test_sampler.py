@@ -153,14 +153,6 @@ def test_watching_an_engine_reaches_both_threads(root: Path) -> None:
     assert found == {"device", "thread"}
 
 
-def test_pausing_reaches_nvml(running: Running) -> None:
-    running.wait_for(GpuSample)
-    running.sampler.set_paused(True)
-    running.wait_for(GpuSample, lambda sample: sample.missing.get("util_pct") == because("nvml-paused"))
-    running.sampler.set_paused(False)
-    running.wait_for(GpuSample, lambda sample: sample.util_pct == 17.0)
-
-
 def test_stop_ends_both_threads_and_shuts_nvml_down(root: Path) -> None:
     nvml = FakeNvml(FakeGpu())
     bench = Running(root, nvml)

@@ -1,11 +1,14 @@
 """The host's speed: told by the same work in more CPU time, and by nothing else."""
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from idlegap.core.measure.cpu_time import SAME_WORK
+from idlegap.core.measure.host_speed import Visit, changed_speed
+from idlegap.core.measure.limits import SAME_WORK
 from idlegap.core.measure.typical_token import LEAST_TOKENS
+from idlegap.core.phrasing.sentence import LONGEST, limiting_sentence
 from idlegap.core.protocol.events import (
     AnyEvent,
     EngineReady,
@@ -17,21 +20,30 @@ from idlegap.core.protocol.events import (
     Token,
     TokenBatch,
 )
-from idlegap.core.protocol.modes import EAGER, ModeName
-from idlegap.core.session.build import picture
-from idlegap.core.session.host_changes import changed_speed, host_changes
+from idlegap.core.protocol.modes import ModeName
+from idlegap.core.session.build import snapshot_of
+from idlegap.core.session.host_changes import host_changes
 from idlegap.core.session.mode_history import KEPT_TOKENS
-from idlegap.core.session.session import remember
 from idlegap.core.session.snapshot import Snapshot
-from idlegap.core.session.state import Memory
-from idlegap.core.session.visits import Visit, VisitLog
-from idlegap.core.text.sentence import LONGEST
+from idlegap.core.session.state import State
+from idlegap.core.session.visits import VisitLog
 from tests.ready import engine_ready
 
 MS = 1_000_000
 SECOND = 1_000 * MS
 READY = engine_ready()
 KERNELS: dict[ModeName, int] = {"eager": 1198, "eager-static": 1429, "fused": 311, "graph": 1430}
+
+
+def windows(busy_ms: float = 3.7) -> dict[ModeName, ProfileWindow]:
+    busy_ns = round(busy_ms * MS)
+    return {
+        mode: ProfileWindow(0, mode, 4, accepted=True, busy_ns=busy_ns, kernels=kernels)
+        for mode, kernels in KERNELS.items()
+    }
+
+
+WINDOWS = windows()
 
 
 def batch(
@@ -85,24 +97,35 @@ BASE = visit("eager-static", 23.5)
     ],
 )
 def test_only_more_cpu_time_for_the_same_work_tells(other: Visit, changed: bool) -> None:
-    assert changed_speed(BASE, other, KERNELS) is changed
-    assert changed_speed(other, BASE, KERNELS) is changed
+    assert changed_speed(BASE, other, WINDOWS) is changed
+    assert changed_speed(other, BASE, WINDOWS) is changed
 
 
 def test_a_throttled_gpu_is_not_the_host_though_the_thread_spins() -> None:
     cool, hot = visit("graph", 4.2, dispatch=0.01), visit("graph", 8.4, dispatch=0.01)
-    assert not changed_speed(cool, hot, KERNELS)
+    assert not changed_speed(cool, hot, WINDOWS)
 
 
 def test_modes_are_not_compared_while_their_kernels_are_not_counted() -> None:
     slow = visit("eager", 78.3)
     assert not changed_speed(slow, BASE, {})
-    assert not changed_speed(slow, BASE, {"eager": 1198, "eager-static": 0})
+    uncounted = {**WINDOWS, "eager-static": msgspec.structs.replace(WINDOWS["eager-static"], kernels=0)}
+    assert not changed_speed(slow, BASE, uncounted)
+
+
+@pytest.mark.parametrize("slow_ms", [94, 190])
+def test_a_gpu_that_slowed_down_is_no_slower_host_though_launches_wait_for_its_queue(slow_ms: float) -> None:
+    fast, slow = visit("eager-static", 63), visit("eager-static", slow_ms)
+    for busy_ms in (63, slow_ms, 32):
+        assert not changed_speed(fast, slow, windows(busy_ms))
+        assert not changed_speed(slow, fast, windows(busy_ms))
+    assert not changed_speed(fast, slow, {})
+    assert changed_speed(fast, slow, windows(31))
 
 
 @given(st.floats(1, 200), st.floats(1 / SAME_WORK + 0.01, SAME_WORK - 0.01))
 def test_the_noise_of_one_speed_is_no_change(wall_ms: float, wobble: float) -> None:
-    assert not changed_speed(visit("eager", wall_ms), visit("eager", wall_ms * wobble), KERNELS)
+    assert not changed_speed(visit("eager", wall_ms), visit("eager", wall_ms * wobble), WINDOWS)
 
 
 def test_where_the_cpu_computes_nothing_is_claimed() -> None:
@@ -110,9 +133,9 @@ def test_where_the_cpu_computes_nothing_is_claimed() -> None:
     log.add(batch("eager-static", 2))
     log.end()
     log.add(batch("eager-static", 4))
-    assert host_changes(0, log, READY, {})
-    assert host_changes(0, log, engine_ready(device="cpu"), {}) == ()
-    assert host_changes(0, log, None, {}) == ()
+    assert host_changes(0, log, READY, windows(0.3))
+    assert host_changes(0, log, engine_ready(device="cpu"), windows(0.3)) == ()
+    assert host_changes(0, log, None, windows(0.3)) == ()
 
 
 # --- visits -----------------------------------------------------------------------------------
@@ -156,15 +179,12 @@ def test_memory_is_bounded_and_the_newest_count() -> None:
 # --- the live screen --------------------------------------------------------------------------
 
 
-WINDOWS = tuple(ProfileWindow(0, mode, 4, True, kernels=KERNELS[mode]) for mode in EAGER)
-
-
 def seen(*events: AnyEvent) -> Snapshot:
     """The snapshot after the last of `events`."""
-    memory = Memory.begin(0)
-    for event in (READY, EngineStage(0, "decoding"), *events):
-        memory = remember(memory, event)
-    return picture(memory, events[-1].t_ns, in_process=False, spec_bytes_per_s=None)
+    state = State(0)
+    for event in (READY, EngineStage(0, "decoding"), *WINDOWS.values(), *events):
+        state.apply(event)
+    return snapshot_of(state, events[-1].t_ns, in_process=False, spec_bytes_per_s=None)
 
 
 def entered(mode: ModeName, wall_ms: float, at_s: float) -> tuple[AnyEvent, ...]:
@@ -177,13 +197,13 @@ def test_a_changed_host_is_told_in_the_sentence_and_then_left_to_the_mark() -> N
     (change,) = snap.host_changes
     assert (change.modes, change.since_ns) == (("eager-static",), 9 * SECOND)
     assert change.found_ns == events[-1].t_ns
-    assert snap.sentence == change.text
+    assert limiting_sentence(snap) == change.text
     assert "44.6 ms a token in one visit, 23.5 in the next" in change.text
     assert len(change.text) <= LONGEST
     later = seen(*events, batch("eager-static", 23.5, at_s=60))
     assert later.host_changes == snap.host_changes  # found when it was, not when it is looked at
-    assert later.sentence != change.text
-    assert seen(*events, *entered("graph", 4.2, 15)).sentence != change.text
+    assert limiting_sentence(later) != change.text
+    assert limiting_sentence(seen(*events, *entered("graph", 4.2, 15))) != change.text
 
 
 def test_a_third_visit_like_the_second_settles_it() -> None:
@@ -195,30 +215,30 @@ def test_a_third_visit_like_the_second_settles_it() -> None:
 
 
 def test_eager_is_held_against_eager_static_by_kernel() -> None:
-    snap = seen(*WINDOWS, *entered("eager-static", 23.5, 1), *entered("eager", 78.3, 5))
+    snap = seen(*entered("eager-static", 23.5, 1), *entered("eager", 78.3, 5))
     (change,) = snap.host_changes
     assert change.modes == ("eager", "eager-static")
     assert "64.7 µs in eager, 16.3 in eager-static" in change.text
     assert len(change.text) <= LONGEST
-    assert snap.sentence == change.text
-    assert not seen(*WINDOWS, *entered("eager-static", 23.5, 1), *entered("eager", 21.6, 5)).host_changes
+    assert limiting_sentence(snap) == change.text
+    assert not seen(*entered("eager-static", 23.5, 1), *entered("eager", 21.6, 5)).host_changes
 
 
 def test_a_change_between_two_modes_is_told_in_whichever_shows_it() -> None:
-    snap = seen(*WINDOWS, *entered("eager", 48, 1), *entered("eager-static", 24, 5))
+    snap = seen(*entered("eager", 48, 1), *entered("eager-static", 24, 5))
     (change,) = snap.host_changes
     assert (change.modes, change.found_ns) == (("eager", "eager-static"), snap.t_ns)
     assert snap.mode == "eager-static"
-    assert snap.sentence == change.text
+    assert limiting_sentence(snap) == change.text
 
 
 def test_to_visit_the_same_speed_again_tells_nothing_new_and_another_speed_does() -> None:
-    events = (*WINDOWS, *entered("eager-static", 24, 1), *entered("eager", 48, 5))
+    events = (*entered("eager-static", 24, 1), *entered("eager", 48, 5))
     (found,) = seen(*events).host_changes
     again = seen(*events, *entered("graph", 4.2, 10), *entered("eager-static", 24, 50))
     (change,) = again.host_changes
     assert (change.since_ns, change.found_ns) == (50 * SECOND, found.found_ns)
-    assert again.sentence != change.text
+    assert limiting_sentence(again) != change.text
     own, turned = seen(*events, *entered("graph", 4.2, 10), *entered("eager-static", 150, 50)).host_changes
     assert own.modes == ("eager-static",)
     assert turned.modes == ("eager-static", "eager")
@@ -235,17 +255,17 @@ def test_a_host_that_slows_down_late_in_a_visit_is_told_then() -> None:
     assert told == [False, False, False, True, True, True]  # once they are the most of KEPT_TOKENS
     (change,) = steps[-1].host_changes
     assert (change.since_ns, change.found_ns) == (9 * SECOND, slow[2].t_ns)
-    assert steps[-1].sentence == change.text
+    assert limiting_sentence(steps[-1]) == change.text
 
 
 def test_when_a_change_was_found_does_not_depend_on_who_looked() -> None:
     slow = [batch("eager-static", 48, at_s=10 + i * 0.5, count=10) for i in range(20)]
     events = (*entered("eager-static", 24, 1), ModeEntered(9 * SECOND, "eager-static"), *slow)
-    memory = Memory.begin(0)
-    for event in (READY, EngineStage(0, "decoding"), *events):
-        memory = remember(memory, event)
-        picture(memory, event.t_ns, in_process=False, spec_bytes_per_s=None)
-    live = picture(memory, events[-1].t_ns, in_process=False, spec_bytes_per_s=None)
+    state = State(0)
+    for event in (READY, EngineStage(0, "decoding"), *WINDOWS.values(), *events):
+        state.apply(event)
+        snapshot_of(state, event.t_ns, in_process=False, spec_bytes_per_s=None)
+    live = snapshot_of(state, events[-1].t_ns, in_process=False, spec_bytes_per_s=None)
     assert live == seen(*events)
     assert [change.found_ns for change in live.host_changes] == [slow[3].t_ns]
 

@@ -5,6 +5,8 @@ from collections import deque
 import msgspec
 import pytest
 
+from idlegap.core.phrasing.contention import advice, contention_words
+from idlegap.core.phrasing.sentence import limiting_sentence
 from idlegap.core.protocol.commands import SetMode
 from idlegap.core.protocol.events import (
     Bandwidth,
@@ -23,7 +25,7 @@ from idlegap.core.protocol.events import (
     Verified,
 )
 from idlegap.core.protocol.reasons import because
-from idlegap.core.session.opening import opening
+from idlegap.core.session.first_snapshot import first_snapshot
 from idlegap.core.session.session import Session
 from idlegap.core.session.snapshot import STRIP_BUCKET_NS
 from tests.ready import engine_ready
@@ -134,8 +136,8 @@ def test_contention_is_not_told_of_tokens_that_stopped_coming(session):
     events = READY, ModeEntered(2, "graph"), tokens, EngineStage(tokens.t_ns, "decoding")
     full = CpuSample(tokens.t_ns + 15 * SECOND, (99.0, 99.0), others_pct=190.0)
     snapshot = shown(session, *events, full, now_ns=tokens.t_ns + 16 * SECOND)
-    assert snapshot.contended == "others use 1.9 of 2 cores"
-    assert snapshot.sentence == "No token for 16 s; others use 1.9 of 2 cores."
+    assert contention_words(snapshot.contention) == "others use 1.9 of 2 cores"
+    assert limiting_sentence(snapshot) == "No token for 16 s; others use 1.9 of 2 cores."
 
 
 def test_slow_tokens_have_time_to_come(session):
@@ -151,7 +153,7 @@ def test_before_anything_is_known_the_snapshot_says_so(session):
     assert snapshot.mode is None
     assert snapshot.rate is None
     assert not any(view.visited for view in snapshot.modes)
-    assert snapshot.sentence
+    assert limiting_sentence(snapshot)
 
 
 def test_a_stage_keeps_its_beginning_while_only_its_progress_changes(session):
@@ -200,7 +202,7 @@ def test_tokens_at_new_lengths_are_shown_until_others_come_and_have_no_speed_up(
     assert (snapshot.at_new_length, snapshot.cpu_work_reason) == (True, because("new-lengths"))
     assert (snapshot.threshold_ns, snapshot.host_changes) == (None, ())
     assert snapshot.strip.columns[-1].median_ns == 75 * MS
-    assert "75.0 ms a token. The next round counts." in snapshot.sentence
+    assert "75.0 ms a token. The next round counts." in limiting_sentence(snapshot)
 
     counted = batch("eager", 20, at_ns=new.t_ns)
     snapshot = shown(session, counted, now_ns=counted.t_ns)
@@ -250,7 +252,10 @@ def test_who_holds_back_tokens_at_new_lengths_is_asked_at_their_time(session):
         for t_ns, others in ((0, 0.0), (200 * MS, 0.0), (SECOND, 0.0), (held.t_ns, 150.0))
     ]
     events = READY, EngineStage(2, "decoding"), batch("eager", 20, at_ns=0), *loads[:3], held, loads[3]
-    assert shown(session, *events, now_ns=held.t_ns).contended == "neighbour: waits 50 % for a CPU"
+    assert (
+        contention_words(shown(session, *events, now_ns=held.t_ns).contention)
+        == "neighbour: waits 50 % for a CPU"
+    )
 
 
 def test_new_lengths_after_a_round_that_was_cut_short_change_the_rate_alone(session):
@@ -263,7 +268,7 @@ def test_new_lengths_after_a_round_that_was_cut_short_change_the_rate_alone(sess
     assert (eager.wall_ns, eager.first_round, eager.speedup) == (20 * MS, False, 1.25)
     assert snapshot.at_new_length
     assert snapshot.recent.wall_ns == 60 * MS
-    assert "60.0 ms a token" in snapshot.sentence
+    assert "60.0 ms a token" in limiting_sentence(snapshot)
 
 
 def test_a_batch_without_tokens_changes_nothing(session):
@@ -380,11 +385,11 @@ def test_sensors_start_watch_the_engine_and_stop_and_listeners_hear_everything(s
 
 @pytest.mark.parametrize("spec_bytes_per_s", [None, 3.35e12])
 @pytest.mark.parametrize("in_process", [False, True])
-def test_the_opening_is_what_a_session_shows_that_has_heard_nothing(in_process, spec_bytes_per_s):
+def test_the_first_snapshot_is_what_a_session_shows_that_has_heard_nothing(in_process, spec_bytes_per_s):
     source = FakeSource()
     source.in_process = in_process
     session = Session(source, spec_bytes_per_s=spec_bytes_per_s, clock=lambda: 7 * SECOND)
-    assert session.snapshot(7 * SECOND) == opening(7 * SECOND, in_process=in_process)
+    assert session.snapshot(7 * SECOND) == first_snapshot(7 * SECOND, in_process=in_process)
 
 
 @pytest.mark.parametrize(
@@ -402,9 +407,12 @@ def test_a_verification_says_what_it_found(session, agree, flagged, notice):
 def test_nobody_holds_back_an_engine_that_is_lost(session):
     crowd = CpuSample(SECOND, (100.0, 100.0), others_pct=190.0)
     lost = EngineFailed(SECOND, "killed")
-    assert shown(session, READY, crowd, now_ns=SECOND).contended == "others use 1.9 of 2 cores"
+    assert (
+        contention_words(shown(session, READY, crowd, now_ns=SECOND).contention)
+        == "others use 1.9 of 2 cores"
+    )
     snapshot = shown(session, lost, now_ns=SECOND)
-    assert (snapshot.contended, snapshot.advice) == ("", "")
+    assert (contention_words(snapshot.contention), advice(snapshot)) == ("", "")
 
 
 def test_a_source_that_the_system_does_not_let_start_has_failed_until_it_is_restarted():

@@ -6,6 +6,8 @@ import msgspec
 import pytest
 
 from benchmarks.confusion import Injection, Row, Scenario, tally
+from idlegap.core.phrasing.contention import advice, contention_words
+from idlegap.core.phrasing.sentence import limiting_sentence
 from idlegap.core.protocol.events import (
     AnyEvent,
     CpuSample,
@@ -19,9 +21,9 @@ from idlegap.core.protocol.events import (
 )
 from idlegap.core.protocol.modes import ModeName
 from idlegap.core.protocol.settings import Wait
-from idlegap.core.session.build import picture
+from idlegap.core.session.build import snapshot_of
 from idlegap.core.session.snapshot import STRIP_BUCKET_NS, Snapshot
-from idlegap.core.session.state import Memory
+from idlegap.core.session.state import State
 from idlegap.core.slow_tokens.causes import Cause, CauseTotal
 from idlegap.core.slow_tokens.explain import Share, SlowToken
 from tests.ready import engine_ready
@@ -75,16 +77,16 @@ class Decoding:
         return self.say(ModeEntered(self.now, mode))
 
 
-def remembered(events: Iterable[AnyEvent]) -> Memory:
-    memory = Memory.begin(0)
+def remembered(events: Iterable[AnyEvent]) -> State:
+    state = State(0)
     for event in events:
-        memory.apply(event)
-    return memory
+        state.apply(event)
+    return state
 
 
 def shown(decoding: Decoding, later_ns: int = 0) -> Snapshot:
     now = decoding.now + later_ns
-    return picture(remembered(decoding.events), now, in_process=False, spec_bytes_per_s=None)
+    return snapshot_of(remembered(decoding.events), now, in_process=False, spec_bytes_per_s=None)
 
 
 # --- the snapshot -------------------------------------------------------------------------
@@ -140,17 +142,17 @@ def test_a_bucket_that_was_closed_long_ago_gets_its_cause_when_it_is_known() -> 
     decoding.batch(more_cpu_ms=9).calm(7)
     late = [e for e in decoding.events[sampled:] if not isinstance(e, CpuSample)]
     slow = next(e for e in late if isinstance(e, TokenBatch)).tokens[0]
-    memory = remembered([*decoding.events[:sampled], *late])
+    state = remembered([*decoding.events[:sampled], *late])
     bucket = slow.done_ns // STRIP_BUCKET_NS
 
     def causes() -> list[Cause | None]:
-        return [column.cause for column in memory.strip.columns(decoding.now) if column.bucket == bucket]
+        return [column.cause for column in state.strip.columns(decoding.now) if column.bucket == bucket]
 
     assert causes() == [None]
-    before = [column for column in memory.strip.columns(decoding.now) if column.bucket != bucket]
-    memory.apply(CpuSample(decoding.now, (5.0, 95.0), 95.0, 2.0, 0.0))
+    before = [column for column in state.strip.columns(decoding.now) if column.bucket != bucket]
+    state.apply(CpuSample(decoding.now, (5.0, 95.0), 95.0, 2.0, 0.0))
     assert causes() == ["more cpu"]
-    assert [column for column in memory.strip.columns(decoding.now) if column.bucket != bucket] == before
+    assert [column for column in state.strip.columns(decoding.now) if column.bucket != bucket] == before
 
 
 def test_what_the_decode_thread_used_in_a_profile_is_not_taken_for_our_other_threads() -> None:
@@ -175,18 +177,20 @@ def test_shares_are_those_since_the_mode_was_entered() -> None:
 
 def test_the_badge_and_the_advice_come_and_go_with_the_rival() -> None:
     decoding = Decoding().calm()
-    assert (shown(decoding).contended, shown(decoding).advice) == ("", "")
+    assert (contention_words(shown(decoding).contention), advice(shown(decoding))) == ("", "")
     for _ in range(10):
         decoding.batch(delay_ms=80, others=45)
     contended = shown(decoding)
     recent = contended.recent
     assert recent is not None
     assert recent.run_delay_ns is not None
-    assert contended.contended == "neighbour: waits 40 % for a CPU"  # the calm before does not count
+    assert (
+        contention_words(contended.contention) == "neighbour: waits 40 % for a CPU"
+    )  # the calm before does not count
     assert round(recent.run_delay_ns / recent.wall_ns, 2) == 0.40
-    assert "go to waiting for a CPU" in contended.sentence
-    assert "--pin 0" in contended.advice
-    assert shown(decoding.calm(30)).contended == ""
+    assert "go to waiting for a CPU" in limiting_sentence(contended)
+    assert "--pin 0" in advice(contended)
+    assert contention_words(shown(decoding.calm(30)).contention) == ""
 
 
 @pytest.mark.parametrize(("wait", "advised"), [("spin", True), ("block", False)])
@@ -195,8 +199,8 @@ def test_the_advice_knows_how_the_engine_waits(wait: Wait, advised: bool) -> Non
     for _ in range(10):
         decoding.batch(delay_ms=80, others=45)
     contended = shown(decoding)
-    assert contended.contended.startswith("neighbour: waits ")
-    assert ("--wait block gives the core away" in contended.advice) == advised
+    assert contention_words(contended.contention).startswith("neighbour: waits ")
+    assert ("--wait block gives the core away" in advice(contended)) == advised
 
 
 def test_neighbours_of_our_own_are_counted_marked_and_named_in_the_advice() -> None:
@@ -213,13 +217,13 @@ def test_neighbours_of_our_own_are_counted_marked_and_named_in_the_advice() -> N
         decoding.batch(delay_ms=80, others=45)
     snapshot = shown(decoding)
     assert snapshot.neighbours == 2
-    assert snapshot.advice == "2 neighbours are of our own making: remove them to compare."
+    assert advice(snapshot) == "2 neighbours are of our own making: remove them to compare."
 
 
 def test_a_restarted_engine_still_has_its_neighbours() -> None:
-    memory = remembered(Decoding().say(Neighbours(5, 2)).events).restarted(10)
-    assert memory.neighbours == 2
-    assert memory.slow.shares() == ()
+    state = remembered([*Decoding().say(Neighbours(5, 2)).events, EngineStage(10, "starting")])
+    assert state.facts.neighbours == 2
+    assert state.slow.shares() == ()
 
 
 def test_the_engines_notice_is_shown() -> None:
@@ -232,17 +236,17 @@ def test_a_recording_gives_the_same_picture_as_the_live_session() -> None:
         decoding.batch(delay_ms=20, others=50).batch(more_cpu_ms=9, others=50).calm(3)
     decoding.enter("graph").calm()
     encoded = [msgspec.json.encode(event) for event in decoding.events]
-    live = Memory.begin(0)
+    live = State(0)
     frames = 0
     for event in decoding.events:
         live.apply(event)
         # Looking at it must not change it.
-        picture(live, event.t_ns, in_process=False, spec_bytes_per_s=None)
+        snapshot_of(live, event.t_ns, in_process=False, spec_bytes_per_s=None)
         frames += 1
     replayed = remembered(msgspec.json.decode(line, type=AnyEvent) for line in encoded)
     now = decoding.now
     assert frames == len(encoded)
-    assert picture(live, now, in_process=False, spec_bytes_per_s=None) == picture(
+    assert snapshot_of(live, now, in_process=False, spec_bytes_per_s=None) == snapshot_of(
         replayed, now, in_process=False, spec_bytes_per_s=None
     )
     assert len(live.slow.recent) == 8

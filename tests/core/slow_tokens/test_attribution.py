@@ -16,14 +16,14 @@ from idlegap.core.protocol.events import (
     Token,
     TokenBatch,
 )
-from idlegap.core.report.slow_tokens import slow_tokens
+from idlegap.core.session.state import State
 from idlegap.core.slow_tokens.attribution import (
-    KEPT_SAMPLES,
     MOST_PENDING,
     PATIENCE_NS,
     Attribution,
 )
 from idlegap.core.slow_tokens.explain import SlowToken, total_shares
+from idlegap.core.slow_tokens.samples import KEPT_SAMPLES
 from tests.ready import engine_ready
 
 MS = 1_000_000
@@ -135,9 +135,9 @@ def test_old_samples_are_forgotten() -> None:
     attribution = Attribution()
     told(attribution, cpu(750), cpu(1000))
     old = token(800, 30)
-    assert attribution.rivals(old)[0] is not None
+    assert attribution.cpu_users(old)[0] is not None
     told(attribution, *(cpu(1250 + 250 * i) for i in range(2 * KEPT_SAMPLES)))
-    assert attribution.rivals(old)[0] is None
+    assert attribution.cpu_users(old)[0] is None
 
 
 # --- whole recordings --------------------------------------------------------------------
@@ -161,7 +161,7 @@ def recording(slow_at: dict[int, int], at: int | None = None, said: AnyEvent = R
 
 
 def found_in(events: Iterable[AnyEvent]) -> list[tuple[int, str]]:
-    return [(slow.index, slow.cause) for slow in slow_tokens(events)]
+    return [(slow.index, slow.cause) for slow in State.of(events).slow_tokens]
 
 
 def test_a_calm_recording_has_no_slow_tokens() -> None:
@@ -169,7 +169,7 @@ def test_a_calm_recording_has_no_slow_tokens() -> None:
 
 
 def test_the_delayed_tokens_of_a_recording_are_found_and_explained() -> None:
-    found = slow_tokens(recording({58: 8, 91: 3}))
+    found = State.of(recording({58: 8, 91: 3})).slow_tokens
     assert [(slow.index, slow.cause) for slow in found] == [(58, "neighbour"), (91, "neighbour")]
     totals = total_shares(found)
     assert totals["neighbour"] == 11 * MS

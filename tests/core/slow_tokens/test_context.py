@@ -10,7 +10,7 @@ from idlegap.core.protocol.events import (
     ProfileWindow,
     Token,
 )
-from idlegap.core.slow_tokens.context import Surroundings, covering
+from idlegap.core.slow_tokens.context import Context, covering
 
 MS = 1_000_000
 TOKEN = Token(1000 * MS, 1020 * MS, 1021 * MS)
@@ -43,7 +43,7 @@ def test_throttling_counts_in_every_sample_that_the_token_overlaps() -> None:
         throttled_ns = None if throttled_ms is None else throttled_ms * MS
         return CgroupSample(t_ms * MS, throttled_ns=throttled_ns, interval_ns=100 * MS)
 
-    around = Surroundings(
+    around = Context(
         cgroup=[sample(1000, 1), sample(1010, 2), sample(1100, 4), sample(1121, 8), sample(1050, None)]
     )
     assert around.throttled_ns(TOKEN) == (2 + 4) * MS
@@ -73,24 +73,24 @@ def calm(count: int = 6) -> list[GpuSample]:
     ],
 )
 def test_only_an_unusual_clock_or_reason_counts(samples: list[GpuSample], expected: str) -> None:
-    assert Surroundings(gpu=samples).gpu_slowed(TOKEN) == expected
+    assert Context(gpu=samples).gpu_slowed(TOKEN) == expected
 
 
 def test_our_own_probes_count_for_their_overlap_and_the_longest_is_named() -> None:
     window = ProfileWindow(1003 * MS, "graph", steps=4, accepted=True, pause_ns=900 * MS)
-    around = Surroundings(gpu=[gpu(1012, call_ms=2), gpu(1500, call_ms=100)], profiles=[window])
-    assert around.probe(TOKEN) == (5 * MS, "a profile window of 900.0 ms")
-    assert Surroundings().probe(TOKEN) == (0, "")
+    around = Context(gpu=[gpu(1012, call_ms=2), gpu(1500, call_ms=100)], profiles=[window])
+    assert around.probe(TOKEN) == (5 * MS, "a profile window of 900 ms")
+    assert Context().probe(TOKEN) == (0, "")
 
 
 def test_overlaps_never_exceed_the_token() -> None:
-    around = Surroundings(gpu=[gpu(1100, call_ms=500), gpu(1200, call_ms=500)])
+    around = Context(gpu=[gpu(1100, call_ms=500), gpu(1200, call_ms=500)])
     assert around.probe(TOKEN)[0] == TOKEN.wall_ns
 
 
 def test_a_frame_overlaps_up_to_the_time_of_its_report() -> None:
-    around = Surroundings(frames=[MonitorSample(1004 * MS, 1.0, 9 * MS, None, 4.0)])
-    assert around.frame(TOKEN) == (4 * MS, "a frame of 9.0 ms")
+    around = Context(frames=[MonitorSample(1004 * MS, 1.0, 9 * MS, None, 4.0)])
+    assert around.frame(TOKEN) == (4 * MS, "a frame of 9.00 ms")
 
 
 # --- who used the CPU -----------------------------------------------------------------
@@ -104,7 +104,7 @@ def load(
 
 def used(*samples: CpuSample, tokens: list[Token] | None = None) -> tuple[int, int, int, int] | None:
     """Own, others', stolen time and the window, in ms."""
-    found = Surroundings(cpu=samples, tokens=tokens or []).rivals(TOKEN)
+    found = Context(cpu=samples, tokens=tokens or []).cpu_users(TOKEN)
     if found is None:
         return None
     return tuple(round(ns / MS) for ns in (found.own_ns, found.others_ns, found.stolen_ns, found.window_ns))
@@ -151,10 +151,10 @@ def test_without_whole_samples_nobody_is_known(samples: tuple[CpuSample, ...]) -
 
 
 def test_the_decode_core_is_that_of_the_sample_which_holds_the_tokens_end() -> None:
-    found = Surroundings(cpu=[load(1000, 0, 0), load(1200, 50, 100)]).rivals(TOKEN)
+    found = Context(cpu=[load(1000, 0, 0), load(1200, 50, 100)]).cpu_users(TOKEN)
     assert found is not None
     assert (found.core, found.core_pct, found.others_cores, found.own_cores) == (0, 80.0, 1.0, 0.0)
     bare = CpuSample(1200 * MS, (), 50.0, 0.0, 100.0, decode_core=3)
-    found = Surroundings(cpu=[load(1000, 0, 0), bare]).rivals(TOKEN)
+    found = Context(cpu=[load(1000, 0, 0), bare]).cpu_users(TOKEN)
     assert found is not None
     assert (found.core, found.core_pct) == (3, None)

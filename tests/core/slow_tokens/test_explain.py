@@ -16,7 +16,7 @@ from idlegap.core.protocol.events import (
     Token,
     TokenBatch,
 )
-from idlegap.core.slow_tokens.context import Surroundings
+from idlegap.core.slow_tokens.context import Context
 from idlegap.core.slow_tokens.cpu_users import Loads
 from idlegap.core.slow_tokens.explain import SlowToken, explain, slow_token, total_shares
 
@@ -43,7 +43,7 @@ CALM_CPU = [
     BEFORE,
     CpuSample(1100 * MS, (5.0, 99.0), engine_pct=100.0, monitor_pct=2.0, others_pct=5.0, decode_core=1),
 ]
-CALM = Surroundings(cpu=CALM_CPU, gpu=CALM_GPU)
+CALM = Context(cpu=CALM_CPU, gpu=CALM_GPU)
 
 
 def token(
@@ -65,12 +65,12 @@ def token(
     )
 
 
-def shares(slow: Token, around: Surroundings = CALM, usual: Typical = EAGER) -> dict[str, float]:
+def shares(slow: Token, around: Context = CALM, usual: Typical = EAGER) -> dict[str, float]:
     """Shares in ms, rounded to the microsecond."""
     return {share.cause: round(share.ns / MS, 3) for share in explain(slow, usual, around)}
 
 
-def cpu_load(engine: float, others: float, steal: float = 0.0) -> Surroundings:
+def cpu_load(engine: float, others: float, steal: float = 0.0) -> Context:
     sample = CpuSample(1100 * MS, (5.0, 97.0), engine, 2.0, others, steal_pct=steal, decode_core=1)
     return replace(CALM, cpu=[BEFORE, sample])
 
@@ -113,9 +113,7 @@ PROFILED = replace(CALM, profiles=[ProfileWindow(1010 * MS, "eager", 4, accepted
         (token(20.0, cpu=20.0), CALM, {}),  # faster than usual: nothing to explain
     ],
 )
-def test_an_injected_cause_gets_the_excess(
-    slow: Token, around: Surroundings, expected: dict[str, float]
-) -> None:
+def test_an_injected_cause_gets_the_excess(slow: Token, around: Context, expected: dict[str, float]) -> None:
     assert shares(slow, around) == expected
 
 
@@ -222,7 +220,7 @@ def test_what_is_usual_for_the_mode_explains_nothing() -> None:
 
 def test_missing_readings_leave_the_excess_unexplained_and_say_so() -> None:
     blind = token(52.0, cpu=None, delay=None, blocked=None)
-    (share,) = explain(blind, EAGER, Surroundings())
+    (share,) = explain(blind, EAGER, Context())
     assert (share.cause, share.ns) == ("unexplained", 30 * MS)
     assert share.evidence == "unexplained: CPU time, run delay, switches n/a"
 
@@ -230,7 +228,7 @@ def test_missing_readings_leave_the_excess_unexplained_and_say_so() -> None:
 # --- what is said --------------------------------------------------------------------
 
 
-def judged(slow: Token, around: Surroundings) -> SlowToken:
+def judged(slow: Token, around: Context) -> SlowToken:
     return slow_token(TokenBatch(0, "eager-static", 7, 1200, (token(),) * 4 + (slow,)), 4, EAGER, around)
 
 
@@ -280,14 +278,14 @@ def test_the_text_names_the_token_its_excess_and_the_evidence() -> None:
         (token(41.0), CALM, "unexplained: no reading accounts for it"),
     ],
 )
-def test_each_cause_brings_its_evidence(slow: Token, around: Surroundings, words: str) -> None:
+def test_each_cause_brings_its_evidence(slow: Token, around: Context, words: str) -> None:
     assert words in judged(slow, around).text
 
 
 def test_a_frame_beside_a_blocked_token_is_mentioned() -> None:
     drawn = replace(CALM, frames=[MonitorSample(1020 * MS, 5.0, 9 * MS, None, 4.0)])
     assert judged(token(32.0, blocked=4), drawn).text.endswith(
-        "in 3 more switches while a frame of 9.0 ms was drawn"
+        "in 3 more switches while a frame of 9.00 ms was drawn"
     )
     assert judged(token(32.0), drawn).cause == "unexplained"
 
@@ -325,7 +323,7 @@ def in_order(*parts: st.SearchStrategy[object]) -> st.SearchStrategy[list[object
 
 
 AROUND = st.builds(
-    Surroundings,
+    Context,
     cpu=in_order(
         st.builds(CpuSample, TIMES, st.just((50.0,)), PERCENT, PERCENT, PERCENT, PERCENT, st.integers(0, 3))
     ),
@@ -349,7 +347,7 @@ AROUND = st.builds(
 
 
 @given(TOKENS, TYPICALS, AROUND)
-def test_shares_are_positive_and_sum_to_the_excess(slow: Token, usual: Typical, around: Surroundings) -> None:
+def test_shares_are_positive_and_sum_to_the_excess(slow: Token, usual: Typical, around: Context) -> None:
     found = explain(slow, usual, around)
     assert all(share.ns > 0 for share in found)
     assert sum(share.ns for share in found) == max(slow.wall_ns - usual.wall_ns, 0)
@@ -359,7 +357,7 @@ def test_shares_are_positive_and_sum_to_the_excess(slow: Token, usual: Typical, 
 
 @given(TOKENS, TYPICALS)
 def test_without_samples_nobody_outside_the_thread_is_accused(slow: Token, usual: Typical) -> None:
-    causes = {share.cause for share in explain(slow, usual, Surroundings())}
+    causes = {share.cause for share in explain(slow, usual, Context())}
     assert causes <= {"cpu wait", "more cpu", "blocked", "unexplained"}
 
 

@@ -19,8 +19,9 @@ from idlegap.core.protocol.events import (
 )
 from idlegap.core.protocol.reasons import because
 from idlegap.core.protocol.settings import Settings
-from idlegap.core.sources.engine import EngineProcess, InProcessEngine, describe_exit
 from idlegap.core.sources.engine_log import EngineLog
+from idlegap.core.sources.engine_process import EngineProcess, describe_exit
+from idlegap.core.sources.in_process import InProcessEngine
 from idlegap.core.system.locations import Folder
 from idlegap.core.text.reasons import words
 
@@ -138,7 +139,7 @@ def test_the_engine_does_not_outlive_a_killed_app(tmp_path):
         "from pathlib import Path\n"
         "from idlegap.core.sources.engine_log import EngineLog\n"
         "from idlegap.core.protocol.events import EngineReady\n"
-        "from idlegap.core.sources.engine import EngineProcess\n"
+        "from idlegap.core.sources.engine_process import EngineProcess\n"
         "from idlegap.core.protocol.settings import Settings\n"
         f"source = EngineProcess(Settings(device='cpu'), EngineLog(Path({str(tmp_path / 'log')!r})))\n"
         "source.start()\n"

@@ -2,6 +2,7 @@
 
 import json
 from collections import deque
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from idlegap.core.protocol.events import (
 )
 from idlegap.core.protocol.modes import MODE_NAMES
 from idlegap.core.recording import RecordingError
-from idlegap.core.recording.playback_clock import SPEEDS, Transport
+from idlegap.core.recording.playback_clock import SPEEDS, PlaybackClock
 from idlegap.core.recording.slow_token_index import TokenPlace
 from idlegap.core.recording.stream import LOOK_AHEAD
 from idlegap.core.session.session import Session
@@ -43,10 +44,15 @@ from tests.core.recording.stories import (
 from tests.paths import DEMO, ROOT
 
 
+def seen(replay: Replay) -> Snapshot:
+    """What the replay shows, but for where it stands."""
+    return replace(replay.snapshot(0), playback=None)
+
+
 def at_end(path: Path) -> Snapshot:
     replay = Replay(path, clock=FakeClock())
     replay.source.seek(replay.source.length_ns)
-    snapshot = replay.snapshot(0)
+    snapshot = seen(replay)
     assert replay.source.ended
     replay.close()
     return snapshot
@@ -84,7 +90,7 @@ def test_a_real_run_ends_in_the_same_way_however_it_is_played(tmp_path: Path) ->
         replay.source.seek(round(share * replay.source.length_ns))
         replay.snapshot(0)
 
-    assert replay.snapshot(0) == straight
+    assert seen(replay) == straight
     assert straight.mode == "compiled"
     assert straight.mode_view("graph") is not None
     replay.close()
@@ -100,7 +106,7 @@ def test_every_position_shows_what_was_known_then(tmp_path: Path) -> None:
         clock.now_ns = t_ns
         replay.source.seek(t_ns - START_NS)
 
-        assert replay.snapshot(0) == session.snapshot(t_ns)
+        assert seen(replay) == session.snapshot(t_ns)
     replay.close()
 
 
@@ -115,7 +121,7 @@ def test_frames_leave_no_trace_in_what_is_remembered(tmp_path: Path, frame_ms: i
         columns = replay.snapshot(0).strip.columns
         assert len({column.bucket for column in columns}) == len(columns)
 
-    assert replay.snapshot(0) == at_end(path)
+    assert seen(replay) == at_end(path)
     replay.close()
 
 
@@ -202,7 +208,7 @@ def test_impossible_speeds_are_refused(tmp_path: Path, speed: float) -> None:
 
 
 def test_speeds_end_at_their_ends() -> None:
-    transport = Transport(FakeClock(), 0, SECOND)
+    transport = PlaybackClock(FakeClock(), 0, SECOND)
     transport.change_speed(100)
     assert transport.speed == SPEEDS[-1]
     transport.change_speed(-100)
@@ -326,18 +332,18 @@ def test_what_a_slow_frame_leaves_undone_the_next_ones_do(tmp_path: Path) -> Non
         frames += 1
 
     assert frames > 1
-    assert replay.snapshot(0) == at_end(path)
+    assert seen(replay) == at_end(path)
     replay.close()
 
 
 def test_a_replay_ignores_what_a_screen_would_do_to_an_engine(tmp_path: Path) -> None:
     replay = Replay(record(tmp_path / "run.jsonl", story()), clock=FakeClock())
     replay.source.seek(replay.source.length_ns)
-    before = replay.snapshot(0)
+    before = seen(replay)
     replay.send(SetMode("graph"))
     replay.note_frame(MonitorSample(0, 99.0, 1, 1.0, 1.0))
 
-    assert replay.snapshot(0) == before
+    assert seen(replay) == before
     replay.restart()
     assert (replay.source.position_ns, replay.source.playing) == (0, True)
     assert replay.snapshot(0).engine is None
@@ -372,7 +378,7 @@ def test_a_cut_recording_says_so_and_plays(tmp_path: Path) -> None:
     path.write_bytes(REAL.read_bytes()[:60_000])
     replay = Replay(path, clock=FakeClock())
 
-    assert replay.source.survey.ending.text.startswith("the recording was cut off: its last whole line is")
+    assert replay.source.index.ending.text.startswith("the recording was cut off: its last whole line is")
     replay.source.seek(replay.source.length_ns)
     assert replay.snapshot(0).mode is not None
     replay.close()

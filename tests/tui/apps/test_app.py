@@ -7,21 +7,21 @@ import pytest
 from idlegap.core.protocol.commands import AnyCommand, RestartRound, SetMode, SetPaused, TakeProfile
 from idlegap.core.session.snapshot import Snapshot, StageView
 from idlegap.tui.apps.live import LiveApp
-from idlegap.tui.commands.exit_codes import ExitCode
+from idlegap.tui.exit_codes import ExitCode
 from tests.tui.support import scenes
-from tests.tui.support.fake_feed import FakeFeed
+from tests.tui.support.fake_session import FakeSession
 from tests.tui.support.grid import grid
 from tests.tui.support.waiting import until
 
 
-def app_on(snap: Snapshot) -> tuple[LiveApp, FakeFeed]:
-    feed = FakeFeed.still(snap)
+def app_on(snap: Snapshot) -> tuple[LiveApp, FakeSession]:
+    feed = FakeSession.still(snap)
     return LiveApp(feed, clock=lambda: scenes.NOW_NS), feed
 
 
 async def pressed(
     snap: Snapshot, *keys: str, size: tuple[int, int] = (80, 24)
-) -> tuple[LiveApp, FakeFeed, str]:
+) -> tuple[LiveApp, FakeSession, str]:
     app, feed = app_on(snap)
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: "start" in feed.calls)
@@ -31,18 +31,19 @@ async def pressed(
 
 
 async def test_the_engine_starts_only_after_the_first_paint() -> None:
-    app, feed = app_on(scenes.loading())
     painted: list[str] = []
 
-    class PaintFirst(FakeFeed):
+    class PaintFirst(FakeSession):
         def start(self) -> None:
             painted.append(grid(app))
             super().start()
 
-    app._feed = feed = PaintFirst(feed.scene)
+    scene = scenes.loading()
+    feed = PaintFirst(lambda _now_ns: scene)
+    app = LiveApp(feed, clock=lambda: scenes.NOW_NS)
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "start" in feed.calls)
-    assert "downloading the model" in painted[0]
+    assert "starting the engine" in painted[0]
     assert feed.calls == ["start"]
 
 
@@ -144,11 +145,11 @@ async def test_pages_scroll_and_stop_at_both_ends() -> None:
     end = (await pressed(snap, "e", "end"))[2]
     assert (await pressed(snap, "e", "end", "pagedown"))[2] == end
     assert (await pressed(snap, "e", "end", "home"))[2] == top
-    assert "nobody reads them in time." in " ".join(end.split())
+    assert "they are not read in time." in " ".join(end.split())
 
 
 async def test_the_screens_own_cost_is_reported() -> None:
-    feed = FakeFeed.still(scenes.eager_and_graph())
+    feed = FakeSession.still(scenes.eager_and_graph())
     ticks = iter(range(10**9))
     app = LiveApp(feed, clock=lambda: scenes.NOW_NS + next(ticks) * 100_000_000, fps=10)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -173,7 +174,7 @@ async def test_a_new_size_lays_out_anew() -> None:
 
 
 async def test_from_loading_to_live_to_lost_and_back() -> None:
-    feed = FakeFeed.still(scenes.loading())
+    feed = FakeSession.still(scenes.loading())
     app = LiveApp(feed, clock=lambda: scenes.NOW_NS)
 
     def show(snap: Snapshot) -> None:

@@ -13,16 +13,16 @@ from idlegap.core.protocol.commands import (
     TakeProfile,
     VerifyModes,
 )
-from idlegap.core.session.snapshot import RecordingView, Snapshot
+from idlegap.core.session.snapshot import FromApp, RecordingView, Snapshot
 from idlegap.tui.apps.live import LiveApp
 from tests.tui.support import scenes
-from tests.tui.support.fake_feed import FakeFeed
+from tests.tui.support.fake_session import FakeSession
 from tests.tui.support.grid import grid
 from tests.tui.support.waiting import until
 
 
-async def pressed(snap: Snapshot, *keys: str) -> tuple[FakeFeed, str]:
-    feed = FakeFeed.still(snap)
+async def pressed(snap: Snapshot, *keys: str) -> tuple[FakeSession, str]:
+    feed = FakeSession.still(snap)
     app = LiveApp(feed, clock=lambda: scenes.NOW_NS)
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "start" in feed.calls)
@@ -145,13 +145,13 @@ async def test_an_answer_is_seen_on_a_page_too() -> None:
 
 async def test_a_recording_shows_its_size_and_says_once_why_it_ended() -> None:
     snap = scenes.eager_and_graph()
-    feed = FakeFeed.still(replace(snap, recording=RecordingView("run.jsonl", 640_000)))
+    feed = FakeSession.still(replace(snap, app=FromApp(recording=RecordingView("run.jsonl", 640_000))))
     now_ns = scenes.NOW_NS
     app = LiveApp(feed, clock=lambda: now_ns)
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "REC 640 KB  LIVE" in grid(app))
         full = RecordingView("run.jsonl", 650_000, "No space left on device")
-        feed.scene = lambda _now_ns: replace(snap, recording=full)
+        feed.scene = lambda _now_ns: replace(snap, app=FromApp(recording=full))
         await until(pilot, lambda: "REC ENDED  LIVE" in grid(app))
         assert "! run.jsonl: recording ended: No space left on device" in grid(app)
         now_ns += 60 * 10**9
@@ -160,7 +160,7 @@ async def test_a_recording_shows_its_size_and_says_once_why_it_ended() -> None:
 
 
 async def test_the_greeting_is_said_at_the_start() -> None:
-    feed = FakeFeed.still(scenes.eager_and_graph())
+    feed = FakeSession.still(scenes.eager_and_graph())
     app = LiveApp(feed, clock=lambda: scenes.NOW_NS, greeting="metrics are served at http://[::1]:9464/")
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "! metrics are served at http://[::1]:9464/" in grid(app))

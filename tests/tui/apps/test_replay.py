@@ -12,7 +12,7 @@ from idlegap.core.protocol.events import EngineFailed
 from idlegap.core.protocol.modes import MODES
 from idlegap.core.sources.recording import Replay
 from idlegap.tui.apps.replay import LIVE_ONLY, ReplayApp
-from idlegap.tui.commands.exit_codes import ExitCode
+from idlegap.tui.exit_codes import ExitCode
 from tests.core.recording.stories import READY, REAL, SECOND, START_NS, FakeClock, record, story
 from tests.tui.support.grid import grid
 from tests.tui.support.waiting import until
@@ -128,8 +128,8 @@ async def test_a_step_is_one_token_and_names_it() -> None:
 
 async def test_it_jumps_to_where_the_mode_changes_until_it_does_no_more() -> None:
     async with showing() as screen:
-        switches = screen.replay.source.survey.switches_ns
-        start_ns = screen.replay.source.survey.start_ns
+        switches = screen.replay.source.index.switches_ns
+        start_ns = screen.replay.source.index.start_ns
         await screen.press("p")
         for ns in switches:
             await screen.press("greater_than_sign")

@@ -11,18 +11,18 @@ from pathlib import Path
 import pytest
 
 from idlegap.core.bench.schema import BenchResult
-from idlegap.core.bench.store import decode, read
 from idlegap.core.protocol.events import TokenBatch
 from idlegap.core.protocol.reasons import because
 from idlegap.core.protocol.settings import Settings
 from idlegap.core.recording import RecordingReader
+from idlegap.core.results.store import decode, read
 from idlegap.tui import cli
 from idlegap.tui.commands.base import UsageError
 from idlegap.tui.commands.bench import BenchOptions, bench, options_from
-from idlegap.tui.commands.exit_codes import ExitCode
 from idlegap.tui.commands.output import STDOUT
 from idlegap.tui.commands.recording_option import RecordOptions
-from idlegap.tui.commands.stopping import StopSignals
+from idlegap.tui.commands.signals import StopSignals
+from idlegap.tui.exit_codes import ExitCode
 from idlegap.tui.tables.bench import bench_text
 from tests.core.bench.fake_engine import H200, READY, FakeEngine, replace_struct
 from tests.paths import ROOT

@@ -5,17 +5,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from idlegap.core.bench.store import CHECK, Envelope, read
 from idlegap.core.check.check import CHECK_NEW_TOKENS, CheckResult
 from idlegap.core.protocol.events import DispatchProbe
 from idlegap.core.protocol.settings import Settings
 from idlegap.core.recording import RecordingReader
+from idlegap.core.results.store import CHECK, Envelope, read
 from idlegap.tui import cli
 from idlegap.tui.commands.base import UsageError
 from idlegap.tui.commands.check import CheckOptions, check, options_from
-from idlegap.tui.commands.exit_codes import ExitCode
 from idlegap.tui.commands.output import STDOUT
 from idlegap.tui.commands.recording_option import RecordOptions
+from idlegap.tui.exit_codes import ExitCode
 from idlegap.tui.tables.check import check_text
 from tests.core.bench.fake_engine import H200, READY, FakeEngine, cheaper, replace_struct
 from tests.tui.commands.connecting import Connected, never, signalled

@@ -10,13 +10,13 @@ import msgspec
 import pytest
 
 from idlegap.core.bench.schema import BenchResult
-from idlegap.core.bench.store import BENCH, CHECK, SCHEMA_VERSION, encode, write
 from idlegap.core.check.card import Card, CardLine
 from idlegap.core.check.check import judge
-from idlegap.core.check.predictions import Levers
+from idlegap.core.check.predictions import Predictions
 from idlegap.core.protocol.events import DispatchProbe
+from idlegap.core.results.store import BENCH, CHECK, SCHEMA_VERSION, encode, write
 from idlegap.tui import cli
-from idlegap.tui.commands.exit_codes import ExitCode
+from idlegap.tui.exit_codes import ExitCode
 from idlegap.tui.tables.bench import bench_text
 from idlegap.tui.tables.check import check_text
 from tests.core.bench.results import arm, bench
@@ -25,11 +25,11 @@ from tests.paths import ROOT
 EXAMPLES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs/examples").glob("*.json"))
 
 TABLE = """\
-               host            GB/s GB/s eager graph         GPU us per
-   GPU         CPU             spec copy tok/s tok/s    MBU idle launch limit
-1* RTX 3070    Ryzen 7 3700X    448  403  59.8   n/a 41.2 % 41 %    n/a  both
-2* RTX 3070 Ti Xeon E5-2680 v4  608  n/a  30.6   n/a 15.5 %  n/a    n/a host?
-3* RTX 4060 Ti Core i7-11700    288  n/a  70.1   n/a 75.2 %  n/a    n/a  GPU?
+               host            GB/s GB/s eager graph  MBU  GPU us per
+   GPU         CPU             spec copy tok/s tok/s    % idle launch      limit
+1* RTX 3070    Ryzen 7 3700X    448  403  59.8   n/a 41.2 41 %    n/a     mixed?
+2* RTX 3070 Ti Xeon E5-2680 v4  608  n/a  30.6   n/a 15.5  n/a    n/a      host?
+3* RTX 4060 Ti Core i7-11700    288  n/a  70.1   n/a 75.2  n/a    n/a bandwidth?
 """
 FILES = """\
 
@@ -106,7 +106,7 @@ def test_one_check_alone_is_printed_as_it_was_judged_then_and_is_exit_0(
     assert today.card.verdict == "not good"
     line = CardLine("fans", "blue", "good", "blue is what was asked for then")
     then = msgspec.structs.replace(
-        today, card=Card("good", (line,)), levers=Levers((), reason="no model yet")
+        today, card=Card("good", (line,)), predictions=Predictions((), reason="no model yet")
     )
     write(tmp_path / "a.json", CHECK, then)
     assert cli.main(["compare", str(tmp_path / "a.json")]) == ExitCode.DONE

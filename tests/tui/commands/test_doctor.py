@@ -8,12 +8,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from idlegap.core.bench.store import Envelope
 from idlegap.core.doctor import Diagnosis, Finding
 from idlegap.core.protocol.events import HostInfo, SensorEvent
+from idlegap.core.results.store import Envelope
 from idlegap.tui.commands.doctor import DIAGNOSIS, doctor
-from idlegap.tui.commands.exit_codes import ExitCode
 from idlegap.tui.commands.output import STDOUT
+from idlegap.tui.exit_codes import ExitCode
 from idlegap.tui.tables.doctor import doctor_text
 from tests.core.bench.fake_engine import READY, FakeEngine, replace_struct
 from tests.core.bench.results import HOST
@@ -69,7 +69,7 @@ def test_a_gpu_that_can_decode_is_exit_0_and_the_text_is_that_of_the_file(
     assert out == doctor_text(found)
     assert out.isascii()
     assert found.gpu_decode
-    assert finding(found, "cost of a launch").text == "2.6 us"
+    assert finding(found, "cost of a launch").text == "2.60 us"
     assert finding(found, "processor").text == HOST.cpu_model
     assert err.endswith(f"idlegap: written to {path}\n")
     assert engine.closed

@@ -8,22 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from idlegap.core.metrics import Tally
+from idlegap.core.metrics import MetricsListener
 from idlegap.core.protocol.events import Neighbours
 from idlegap.core.recording import RecordingReader
 from idlegap.core.session.snapshot import Snapshot
 from idlegap.tui.commands.base import UsageError
-from idlegap.tui.commands.exit_codes import ExitCode
-from idlegap.tui.commands.file_size import parse_size
 from idlegap.tui.commands.metrics_option import serving
+from idlegap.tui.commands.recording_option import parse_size
+from idlegap.tui.exit_codes import ExitCode
 from tests.tui.support import scenes
 from tests.tui.support.pty_program import PtyProgram
 
 AFTER_THE_FIRST_FRAME = (
     "idlegap.core.session.state",
     "idlegap.core.slow_tokens.attribution",
-    "idlegap.core.text.sentence",
-    "idlegap.core.sources.engine",
+    "idlegap.core.sources.engine_process",
     "idlegap.core.system.locations",
     "idlegap.core.metrics",
     "idlegap.core.system.neighbours",
@@ -90,7 +89,7 @@ def test_what_is_no_size_names_the_option(text: str) -> None:
 
 def test_metrics_are_served_from_the_latest_snapshot_while_the_screen_is_up() -> None:
     shown: list[Snapshot] = [scenes.eager_and_graph()]
-    with serving(("127.0.0.1", 0), Tally(), lambda: shown[-1]) as url:
+    with serving(("127.0.0.1", 0), MetricsListener(), lambda: shown[-1]) as url:
         with urllib.request.urlopen(url, timeout=20) as answer:
             text = answer.read().decode()
         port = int(re.findall(r":(\d+)/", url)[0])
@@ -104,7 +103,7 @@ def test_a_port_that_is_taken_is_a_request_that_cannot_work() -> None:
         port = taken.getsockname()[1]
         with (
             pytest.raises(UsageError, match=f"--metrics 127.0.0.1:{port}"),
-            serving(("127.0.0.1", port), Tally(), lambda: None),
+            serving(("127.0.0.1", port), MetricsListener(), lambda: None),
         ):
             pass
 

@@ -12,7 +12,7 @@ import pytest
 
 from idlegap.core.protocol.modes import MODE_NAMES
 from idlegap.tui import cli
-from idlegap.tui.commands.exit_codes import ExitCode
+from idlegap.tui.exit_codes import ExitCode
 from tests.core.recording.stories import REAL
 from tests.paths import ROOT
 from tests.tui.support.pty_program import PtyProgram
@@ -20,7 +20,7 @@ from tests.tui.support.pty_program import PtyProgram
 TOKENS = 3749
 HEAVY = ("torch", "transformers", "pynvml")
 NOT_FOR_REPLAYS = (
-    "idlegap.core.sources.engine",
+    "idlegap.core.sources.engine_process",
     "idlegap.core.sensors.sampler",
     "importlib.metadata",
     "importlib.resources",

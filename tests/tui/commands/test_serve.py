@@ -23,7 +23,7 @@ import pytest
 from PIL import Image
 
 from idlegap.tui import cli
-from idlegap.tui.commands.exit_codes import ExitCode
+from idlegap.tui.exit_codes import ExitCode
 from tests.core.recording.stories import REAL
 from tests.paths import ROOT
 

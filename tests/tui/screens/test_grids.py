@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from idlegap.tui.apps.live import LiveApp
 from idlegap.tui.terminal.glyphs import GlyphLevel
-from tests.tui.support.fake_feed import FakeFeed
+from tests.tui.support.fake_session import FakeSession
 from tests.tui.support.grid import grid
 from tests.tui.support.scenes import NOW_NS, SCENES
 from tests.tui.support.waiting import until
@@ -25,7 +25,7 @@ SMALL = ((60, 16), (40, 10))
 async def screen(
     scene: str, size: tuple[int, int], level: GlyphLevel = GlyphLevel.BRAILLE, *keys: str
 ) -> str:
-    feed = FakeFeed.still(SCENES[scene]())
+    feed = FakeSession.still(SCENES[scene]())
     app = LiveApp(feed, clock=lambda: NOW_NS, level=level)
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: "start" in feed.calls)

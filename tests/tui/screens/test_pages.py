@@ -6,11 +6,11 @@ from typing import get_args
 import pytest
 
 from idlegap.core.measure.roofline import Ceiling
+from idlegap.core.phrasing.contention import advice
 from idlegap.core.protocol.events import CpuSample, KernelTotal, ProfileWindow
 from idlegap.core.protocol.modes import MODES, ModeSpec
 from idlegap.core.session.snapshot import Snapshot, StageView
 from idlegap.core.slow_tokens.causes import Cause, CauseTotal
-from idlegap.core.slow_tokens.contention import Contention, Situation, advice
 from idlegap.tui.screens.detail import detail_text
 from idlegap.tui.screens.explain import explain_text
 from idlegap.tui.screens.help import KEYS, REPLAY_KEYS, help_text
@@ -44,7 +44,7 @@ def test_pages_work_before_anything_is_known(page: PageText) -> None:
 def test_detail_sets_meters_side_by_side() -> None:
     shown = text(detail_text, scenes.eager_and_graph())
     for row in (
-        "truly busy              89 %",
+        "device busy             89 %",
         "NVML utilisation        99 %",
         "GPM graphics            96 %",
         "GPM SM                  25 %",
@@ -107,11 +107,11 @@ def test_explanations_carry_the_values_of_the_snapshot() -> None:
     values = {row[1:22].strip(): row[22:].strip() for row in rows if row[:1] == " " and row[1:2] != " "}
     assert values["tok/s"] == "239"
     assert values["ms/token, p50, p99"] == "4.18, 4.18, 4.23"
-    assert values["truly busy"] == "89 % = 3.74 of 4.18 ms"
+    assert values["device busy"] == "89 % = 3.74 of 4.18 ms"
     assert values["device gap"] == "0.40 ms a token"
     assert values["NVML util"] == "99 %"
     assert values["weight-stream bound"] == "0.72 ms, 1,389 tok/s"
-    assert values["ready, but no core"] == "0.02 ms/token"
+    assert values["run delay"] == "0.02 ms/token"
     assert values["this screen"] == "1.3 % CPU, 2.3 KB/s, 3.10 ms a frame, 4 frames/s"
 
 
@@ -129,7 +129,7 @@ def test_detail_says_how_the_decode_thread_waits(wait: str, words: str) -> None:
 def test_a_reason_that_several_meters_share_stands_once_and_cuts_no_definition(width: int) -> None:
     rows = text(detail_text, scenes.no_gpu(), width).splitlines()
     meters = rows[2 : rows.index("", 2)]
-    assert meters[0].startswith(" truly busy             n/a")
+    assert meters[0].startswith(" device busy            n/a")
     assert meters[0].endswith(" share of a token in which the device works")
     assert meters[1] == " NVML utilisation       n/a     share of its window with any kernel running"
     assert meters[5] == " GPM DRAM               n/a     share of cycles moving data to or from memory"
@@ -137,14 +137,14 @@ def test_a_reason_that_several_meters_share_stands_once_and_cuts_no_definition(w
         "n/a: no NVIDIA driver: NVML shared library not found "
         "(NVML utilisation, NVML samples, GPM graphics, GPM SM, GPM DRAM)"
     )
-    assert ("needs CUDA (truly busy)" in "".join(meters)) == (width == 80)
+    assert ("needs CUDA (device busy)" in "".join(meters)) == (width == 80)
     assert "…" not in "".join(meters)
 
 
 def test_a_reason_without_room_in_its_row_stands_below() -> None:
     rows = text(detail_text, scenes.compiling(), 80).splitlines()
-    assert rows[2] == " truly busy             n/a     share of a token in which the device works"
-    assert " n/a: nothing decodes now (truly busy)" in rows
+    assert rows[2] == " device busy            n/a     share of a token in which the device works"
+    assert " n/a: nothing decodes now (device busy)" in rows
 
 
 @pytest.mark.parametrize(("tokens", "shown"), [(41_956, "41,956"), (999_999, "999,999"), (1_234_567, "1.2M")])
@@ -169,9 +169,9 @@ def test_what_a_mode_is_for_reads_well_after_shows(spec: ModeSpec) -> None:
 
 
 def test_pages_set_no_old_share_beside_the_live_meters() -> None:
-    assert "truly busy             n/a: nothing decodes now" in text(detail_text, scenes.compiling(), 120)
+    assert "device busy            n/a: nothing decodes now" in text(detail_text, scenes.compiling(), 120)
     shown = text(explain_text, scenes.compiling(), 100)
-    assert "truly busy           n/a: nothing decodes now\n" in shown
+    assert "device busy          n/a: nothing decodes now\n" in shown
     assert "239 (the last ones: nothing decodes now)" in shown
     assert "the last ones" not in text(explain_text, scenes.eager_and_graph(), 100)
 
@@ -234,16 +234,17 @@ def test_in_a_replay_slow_tokens_stand_at_their_positions() -> None:
 
 @pytest.mark.parametrize("cpu", [None, CpuSample(0, (2.0,) * 16)])
 def test_the_longest_advice_against_neighbours_is_not_cut_short(cpu: CpuSample | None) -> None:
-    said = advice(Contention("neighbour", ""), (), Situation("graph", cpu, None, None))
-    shown = text(why_text, replace(scenes.contended(), advice=said), 80)
+    snap = replace(scenes.contended(), mode="graph", cpu=cpu, host=None, neighbours=0)
+    said = advice(snap)
+    shown = text(why_text, snap, 80)
     assert said in " ".join(shown.split())
     assert "--wait block" in said
 
 
 def test_why_says_that_the_host_is_slow_though_nobody_holds_the_thread_back() -> None:
     shown = " ".join(text(why_text, scenes.slow_host()).split())
-    assert "the host is slow: CPU time 45.7 ms/token, 22.5 at best; it waits for nobody" in shown
-    assert "nobody holds" not in shown
+    assert "the host is slow: CPU time 45.7 ms/token, 22.5 at best; it does not wait for a CPU" in shown
+    assert "nothing holds" not in shown
 
 
 def test_thousands_of_slow_tokens_still_fit_beside_their_bar() -> None:
@@ -270,12 +271,12 @@ def test_why_states_the_threshold_and_how_it_is_made() -> None:
 
 def test_why_says_that_there_is_nothing_to_say() -> None:
     shown = text(why_text, scenes.eager_and_graph())
-    assert "nobody holds the decode thread back" in shown
+    assert "nothing holds the decode thread back" in shown
     assert "no slow token of this mode has been explained yet" in shown
     assert "none so far" in shown
     halted = text(why_text, scenes.compiling())
     assert "nothing decodes now" in halted
-    assert "nobody holds" not in halted
+    assert "nothing holds" not in halted
 
 
 def test_every_cause_has_a_letter_of_its_own_and_a_meaning() -> None:

@@ -17,8 +17,8 @@ import msgspec
 
 from idlegap.tui.apps.live import LiveApp
 from idlegap.tui.apps.run import run_screen
-from tests.tui.support.fake_feed import FakeFeed
-from tests.tui.support.moving import MovingFeed
+from tests.tui.support.fake_session import FakeSession
+from tests.tui.support.moving import MovingSession
 from tests.tui.support.scenes import SCENES, slideshow, unsupported
 
 
@@ -27,8 +27,8 @@ def main() -> int:
     report, scene = Path(sys.argv[1]), (sys.argv[2:] or ["moving"])[0]
     feed = make_feed(scene)
     feed.on_start = report.with_suffix(".started").touch
-    code = run_screen(feed, lambda level, output: LiveApp(feed, level=level, fps=4, output=output))
-    monitor = feed.monitor if isinstance(feed, MovingFeed) else None
+    code = run_screen(feed.close, lambda level, output: LiveApp(feed, level=level, fps=4, output=output))
+    monitor = feed.monitor if isinstance(feed, MovingSession) else None
     report.write_text(
         json.dumps(
             {
@@ -41,13 +41,13 @@ def main() -> int:
     return code
 
 
-def make_feed(scene: str) -> MovingFeed | FakeFeed:
+def make_feed(scene: str) -> MovingSession | FakeSession:
     """The session called `scene`."""
     if scene == "moving":
-        return MovingFeed()
+        return MovingSession()
     if scene == "slideshow":
-        return FakeFeed.slideshow(slideshow())
-    return FakeFeed.still({**SCENES, "unsupported": unsupported}[scene]())
+        return FakeSession.slideshow(slideshow())
+    return FakeSession.still({**SCENES, "unsupported": unsupported}[scene]())
 
 
 if __name__ == "__main__":

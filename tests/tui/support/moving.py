@@ -3,27 +3,30 @@
 import random
 from dataclasses import replace
 
+import msgspec
+
 from idlegap.core.protocol.commands import AnyCommand, SetMode, SetPaused
 from idlegap.core.protocol.events import CpuSample, MonitorSample
 from idlegap.core.protocol.modes import ModeName
 from idlegap.core.session.snapshot import STRIP_BUCKET_NS, Snapshot, Strip, StripColumn, StripMark
-from tests.tui.support.fake_feed import FakeFeed
+from tests.tui.support.fake_session import FakeSession
 from tests.tui.support.scenes import (
     BOUND_NS,
     CPU,
-    FIGURES,
     GPU_EAGER,
     GPU_GRAPH,
     MS,
+    busy_ns,
     eager_and_graph,
     mode_views,
     rate,
+    wall_ns,
 )
 
 SECOND_BUCKETS = 4
 
 
-class MovingFeed(FakeFeed):
+class MovingSession(FakeSession):
     """A feed whose picture follows the clock, four changes a second as in real life."""
 
     def __init__(self) -> None:
@@ -55,7 +58,6 @@ class MovingFeed(FakeFeed):
         draw = random.Random(bucket)
         wobble = draw.uniform(0.97, 1.03)
         scene = self._scene
-        split = FIGURES[self.mode][2]
         return replace(
             scene,
             t_ns=now_ns,
@@ -63,10 +65,10 @@ class MovingFeed(FakeFeed):
             mode=self.mode,
             modes=mode_views(("eager", "eager-static", "graph"), self.mode, slowness=wobble),
             rate=rate(self.mode, wobble),
-            strip=Strip(bucket, tuple(self._columns), tuple(self._marks), split.busy_ns, BOUND_NS),
+            strip=Strip(bucket, tuple(self._columns), tuple(self._marks), busy_ns(self.mode), BOUND_NS),
             cpu=self._cpu(draw, now_ns),
-            cgroup=replace_t(scene.cgroup, now_ns),
-            gpu=replace_t(GPU_GRAPH if self.mode == "graph" else GPU_EAGER, now_ns),
+            cgroup=msgspec.structs.replace(scene.cgroup, t_ns=now_ns),
+            gpu=msgspec.structs.replace(GPU_GRAPH if self.mode == "graph" else GPU_EAGER, t_ns=now_ns),
             monitor=self.monitor,
             paused=self.paused,
         )
@@ -75,9 +77,9 @@ class MovingFeed(FakeFeed):
         self._first = self._first or bucket - 60
         for b in range(max(self._last, self._first), bucket):
             draw = random.Random(b)
-            wall_ns = round(FIGURES[self.mode][0] * MS * draw.uniform(0.95, 1.05))
+            took_ns = wall_ns(self.mode, draw.uniform(0.95, 1.05))
             self._columns.append(
-                StripColumn(b, self.mode, wall_ns, round(wall_ns * draw.uniform(1, 1.2)), 11)
+                StripColumn(b, self.mode, took_ns, round(took_ns * draw.uniform(1, 1.2)), 11)
             )
         self._last = bucket
 
@@ -92,9 +94,3 @@ class MovingFeed(FakeFeed):
             core_mhz=3800.0,
             load_1m=1.4,
         )
-
-
-def replace_t(event: object, now_ns: int) -> object:
-    """`event` as if it had been said at `now_ns`."""
-    kind = type(event)
-    return kind(**{f: getattr(event, f) for f in kind.__struct_fields__} | {"t_ns": now_ns})  # type: ignore[attr-defined]

@@ -1,7 +1,10 @@
 """Snapshots as a session would draw them, with the figures of a real H200."""
 
 import random
+from collections.abc import Collection
 from dataclasses import replace
+
+import msgspec
 
 from idlegap.core.measure.cpu_time import CpuWork
 from idlegap.core.measure.device_time import Split
@@ -25,9 +28,11 @@ from idlegap.core.protocol.modes import BASELINE, EAGER, MODES, ModeName
 from idlegap.core.protocol.reasons import Reason, because
 from idlegap.core.session.snapshot import (
     STRIP_BUCKET_NS,
+    FromApp,
     HostChange,
     ModeView,
     Playback,
+    PlayedToken,
     Rate,
     RecordingView,
     Snapshot,
@@ -36,7 +41,7 @@ from idlegap.core.session.snapshot import (
     StripColumn,
     StripMark,
 )
-from idlegap.core.slow_tokens.causes import Cause, CauseTotal, RecentTokens, SlowView
+from idlegap.core.slow_tokens.causes import Cause, CauseTotal, Contention, RecentTokens, SlowView
 from tests.ready import engine_ready
 
 NOW_NS = 10_000 * STRIP_BUCKET_NS
@@ -55,77 +60,90 @@ TOP = (
 )
 
 
-def split(busy_ms: float, launch_ms: float, device_ms: float, host_ms: float) -> Split:
-    """The parts of a token in ms; the bound is the H200's."""
-    return Split(
-        BOUND_NS,
-        round(busy_ms * MS) - BOUND_NS,
-        round(launch_ms * MS),
-        round(device_ms * MS),
-        round(host_ms * MS),
-    )
-
-
-def profile(name: ModeName, busy_ms: float, kernels: int) -> ProfileWindow:
-    """An accepted window with the largest kernels of the model."""
-    return ProfileWindow(
-        NOW_NS,
-        mode=name,
-        steps=4,
-        accepted=True,
-        busy_ns=round(busy_ms * MS),
-        busy_sum_ns=round(busy_ms * MS * 1.01),
-        kernels=kernels,
-        copies=2,
-        fills=1,
-        copy_ns=8_000,
-        pause_ns=310 * MS,
-        top=TOP,
-    )
-
-
-FIGURES: dict[ModeName, tuple[float, float, Split, int]] = {
-    "eager": (21.6, 21.4, split(3.61, 3.2, 0.2, 14.59), 1403),
-    "eager-static": (22.9, 22.8, split(3.64, 3.3, 0.2, 15.76), 1431),
-    "graph": (4.18, 0.03, split(3.74, 0.02, 0.40, 0.02), 1431),
-    "fused": (11.2, 11.1, split(2.29, 1.1, 0.2, 7.61), 593),
-    "compiled": (3.36, 1.14, split(2.30, 0.1, 0.2, 0.76), 594),
-    "fused-graph": (2.51, 0.2, split(2.16, 0.05, 0.2, 0.1), 483),
+FIGURES: dict[ModeName, tuple[float, float, float, float, float, int]] = {
+    "eager": (21.6, 21.4, 3.61, 3.2, 0.2, 1403),
+    "eager-static": (22.9, 22.8, 3.64, 3.3, 0.2, 1431),
+    "graph": (4.18, 0.03, 3.74, 0.02, 0.40, 1431),
+    "fused": (11.2, 11.1, 2.29, 1.1, 0.2, 593),
+    "compiled": (3.36, 1.14, 2.30, 0.1, 0.2, 594),
+    "fused-graph": (2.51, 0.2, 2.16, 0.05, 0.2, 483),
 }
-"""Wall and dispatch in ms, the split, and kernels per token."""
+"""Wall, dispatch, device busy, launch latency and device gap in ms, and kernels per token. What is left of
+the wall time is the host gap."""
+
+THREE: tuple[ModeName, ...] = ("eager", "eager-static", "graph")
+
+
+def wall_ns(mode: ModeName, slowness: float = 1.0) -> int:
+    """A token of `mode`."""
+    return round(FIGURES[mode][0] * MS * slowness)
+
+
+def busy_ns(mode: ModeName) -> int:
+    """Device busy of a token of `mode`, which a slow host does not change."""
+    return round(FIGURES[mode][2] * MS)
+
+
+def visited_view(view: ModeView, slowness: float, *, split: bool) -> ModeView:
+    """`view` with the figures of its mode; a slower host makes the host gap longer."""
+    wall, dispatch_ns = wall_ns(view.name, slowness), round(FIGURES[view.name][1] * MS * slowness)
+    busy, kernels = busy_ns(view.name), FIGURES[view.name][5]
+    launch_ns, device_ns = (round(ms * MS) for ms in FIGURES[view.name][3:5])
+    view = replace(
+        view,
+        tokens=512,
+        wall_ns=wall,
+        p99_ns=round(wall * 1.02),
+        dispatch_ns=dispatch_ns,
+        wait_ns=wall - dispatch_ns,
+        prefill_ns=round(31.4 * MS * slowness),
+    )
+    if not split:
+        return replace(view, split_reason=because("no-window-yet"))
+    host_ns = max(0, wall - busy - launch_ns - device_ns)
+    return replace(
+        view,
+        split=Split(BOUND_NS, busy - BOUND_NS, launch_ns, device_ns, host_ns),
+        profile=ProfileWindow(
+            NOW_NS,
+            mode=view.name,
+            steps=4,
+            accepted=True,
+            busy_ns=busy,
+            busy_sum_ns=round(busy * 1.01),
+            kernels=kernels,
+            copies=2,
+            fills=1,
+            copy_ns=8_000,
+            pause_ns=310 * MS,
+            top=TOP,
+        ),
+    )
 
 
 def mode_views(
-    visited: tuple[ModeName, ...],
+    visited: Collection[ModeName],
     current: ModeName | None,
     refused: dict[ModeName, Reason] | None = None,
     *,
     splits: bool = True,
     slowness: float = 1.0,
+    slowed: Collection[ModeName] = tuple(FIGURES),
 ) -> tuple[ModeView, ...]:
-    """All modes; the `visited` ones with figures, `slowness` times those of the H200."""
+    """All modes; the `visited` ones with figures, those of `slowed` modes `slowness` times the H200's."""
     views = []
-    base_ms = FIGURES[BASELINE][0]
     for spec in MODES:
-        view = ModeView(spec.key, spec.name, spec.summary, (refused or {}).get(spec.name))
+        view = ModeView(
+            spec.key, spec.name, spec.summary, (refused or {}).get(spec.name), current=spec.name == current
+        )
         if spec.name in visited:
-            wall_ms, dispatch_ms, parts, kernels = FIGURES[spec.name]
-            wall_ns, dispatch_ns = round(wall_ms * MS * slowness), round(dispatch_ms * MS * slowness)
-            view = replace(
-                view,
-                tokens=512,
-                wall_ns=wall_ns,
-                p99_ns=round(wall_ns * 1.02),
-                dispatch_ns=dispatch_ns,
-                wait_ns=wall_ns - dispatch_ns,
-                prefill_ns=round(31.4 * MS * slowness),
-                speedup=base_ms / wall_ms if BASELINE in visited else None,
-                split=parts if splits else None,
-                split_reason="" if splits else because("no-window-yet"),
-                profile=profile(spec.name, parts.busy_ns / MS, kernels) if splits else None,
-            )
-        views.append(replace(view, current=spec.name == current))
-    return tuple(views)
+            view = visited_view(view, slowness if spec.name in slowed else 1.0, split=splits)
+        views.append(view)
+    base = next((view.wall_ns for view in views if view.name == BASELINE), None)
+    return tuple(
+        replace(view, speedup=base / view.wall_ns) if base is not None and view.wall_ns is not None else view
+        for view in views
+    )
 
 
 def strip(phases: list[tuple[ModeName, int]], *, slowness: float = 1.0, seed: int = 7) -> Strip:
@@ -136,9 +154,9 @@ def strip(phases: list[tuple[ModeName, int]], *, slowness: float = 1.0, seed: in
     for i, (name, n) in enumerate(phases):
         if i:
             marks.append(StripMark(bucket, name))
+        typical_ns = wall_ns(name, slowness)
         for _ in range(n):
-            wall_ns = FIGURES[name][0] * MS * slowness
-            median_ns = round(wall_ns * draw.uniform(0.94, 1.08 if wall_ns > 8 * MS else 1.0))
+            median_ns = round(typical_ns * draw.uniform(0.94, 1.08 if typical_ns > 8 * MS else 1.0))
             slow = draw.random() < 0.03
             longest_ns = round(median_ns * (1.25 if slow else draw.uniform(1.0, 1.1)))
             columns.append(StripColumn(bucket, name, median_ns, longest_ns, 11, int(slow)))
@@ -216,67 +234,74 @@ GPU_EAGER = GpuSample(
     gpm_dram_pct=2.4,
     call_ns=400_000,
 )
-GPU_GRAPH = GpuSample(
-    NOW_NS,
-    util_pct=99.0,
-    memory_used_bytes=3_300_000_000,
-    power_mw=212_000,
-    sm_mhz=1980,
-    memory_mhz=3201,
-    temperature_c=41,
-    event_reasons=0,
-    gpm_graphics_pct=96.2,
-    gpm_sm_pct=24.9,
+GPU_GRAPH = msgspec.structs.replace(
+    GPU_EAGER, util_pct=99.0, power_mw=212_000, temperature_c=41, gpm_graphics_pct=96.2, gpm_sm_pct=24.9,
     gpm_dram_pct=15.7,
-    call_ns=400_000,
-)
+)  # fmt: skip
 MONITOR = MonitorSample(NOW_NS, cpu_pct=1.3, frame_ns=3_100_000, bytes_per_s=2_340.0, frames_per_s=4.0)
 BANDWIDTH = Bandwidth(NOW_NS, copy_bytes_per_s=4.29e12, read_bytes_per_s=4.1e12, buffer_bytes=4 << 30)
 NO_NVML = GpuInfo(NOW_NS, name=None, uuid=None, missing={"nvml": because("no-driver")})
 NEEDS_CUDA = because("needs-cuda")
+ON_CPU = {"device": "cpu", "device_name": "CPU", "device_uuid": None}
 
 
 def ceiling(mode: ModeName) -> Ceiling:
     """What `mode` reaches of the H200's bandwidth."""
-    per_s = WEIGHT_BYTES / (FIGURES[mode][0] * 1e-3)
+    per_s = WEIGHT_BYTES * 1e9 / wall_ns(mode)
     return Ceiling(BOUND_NS, 4.814e12, "NVML", per_s / 4.814e12, per_s / 4.29e12, BANDWIDTH)
 
 
 def rate(mode: ModeName, slowness: float = 1.0) -> Rate:
     """The speed of `mode`."""
-    wall_ns = round(FIGURES[mode][0] * MS * slowness)
-    return Rate(1e9 / wall_ns, wall_ns, wall_ns, round(wall_ns * 1.012), 96)
+    token_ns = wall_ns(mode, slowness)
+    return Rate(1e9 / token_ns, token_ns, token_ns, round(token_ns * 1.012), 96)
 
 
-def recent(mode: ModeName, run_delay_ns: int) -> RecentTokens:
+def recent(mode: ModeName, run_delay_ns: int, slowness: float = 1.0) -> RecentTokens:
     """The last two seconds of `mode`."""
-    wall_ns = round(FIGURES[mode][0] * MS)
-    return RecentTokens(2_000 * MS // wall_ns, wall_ns, run_delay_ns)
+    token_ns = wall_ns(mode, slowness)
+    return RecentTokens(2_000 * MS // token_ns, token_ns, run_delay_ns)
 
 
-def cpu_work(mode: ModeName) -> CpuWork | None:
-    """CPU time of the decode thread in `mode`, where it submits all the time."""
-    wall_ns = round(FIGURES[mode][0] * MS)
-    return CpuWork(wall_ns - 30_000, wall_ns - 400_000, slow=False) if mode in EAGER else None
+def decoding(
+    mode: ModeName,
+    visited: Collection[ModeName],
+    phases: list[tuple[ModeName, int]],
+    *,
+    slowness: float = 1.0,
+    slowed: Collection[ModeName] = tuple(FIGURES),
+    refused: dict[ModeName, Reason] | None = None,
+    splits: bool = True,
+    **facts: object,
+) -> Snapshot:
+    """`mode` decodes on an H200 after the `phases` of `strip`; `facts` replace what follows from that.
 
-
-def _live(mode: ModeName) -> Snapshot:
-    return Snapshot(
+    The host of `slowed` modes was `slowness` times slower. Without `splits` nothing is profiled yet.
+    """
+    history = strip(phases, slowness=slowness)
+    if splits:
+        history = replace(history, busy_ns=busy_ns(mode), bound_ns=BOUND_NS)
+    spins = mode in EAGER  # CPU time says something where the thread submits all the time
+    snap = Snapshot(
         NOW_NS,
         StageView("decoding", "", None, NOW_NS - 30_000 * MS),
         engine=engine(),
         mode=mode,
-        rate=rate(mode),
-        recent=recent(mode, 21_000),
-        cpu_work=cpu_work(mode),
-        cpu_work_reason="" if mode in EAGER else because("waits-for-gpu"),
+        modes=mode_views(visited, mode, refused, splits=splits, slowness=slowness, slowed=slowed),
+        rate=rate(mode, slowness),
+        strip=history,
+        ceiling=ceiling(mode) if splits else None,
+        recent=recent(mode, 21_000, slowness),
+        cpu_work=CpuWork(wall_ns(mode) - 30_000, wall_ns(mode) - 400_000, slow=False) if spins else None,
+        cpu_work_reason="" if spins else because("waits-for-gpu"),
         host=HOST,
         cpu=CPU,
         cgroup=CGROUP,
         gpu_info=GPU_INFO,
-        gpu=GPU_GRAPH if mode == "graph" else GPU_EAGER,
+        gpu=GPU_EAGER if spins else GPU_GRAPH,
         monitor=MONITOR,
     )
+    return replace(snap, **facts)  # type: ignore[arg-type]
 
 
 def loading() -> Snapshot:
@@ -296,49 +321,43 @@ def loading() -> Snapshot:
 
 def eager_only() -> Snapshot:
     """The first tokens of eager-static, nothing profiled yet."""
-    return replace(
-        _live("eager-static"),
-        modes=mode_views(("eager-static",), "eager-static", splits=False),
-        strip=strip([("eager-static", 34)]),
-        sentence="The host needs 22.8 of each 22.9 ms to submit a token: the GPU waits for the CPU, "
-        "and a faster GPU would not help.",
+    return decoding(
+        "eager-static",
+        ("eager-static",),
+        [("eager-static", 34)],
+        splits=False,
     )
 
 
 def eager_and_graph() -> Snapshot:
     """The scene of the design's sketch: three modes visited, the graph decodes."""
-    picture = strip([("eager", 10), ("eager-static", 46), ("graph", 38)])
-    return replace(
-        _live("graph"),
-        modes=mode_views(("eager", "eager-static", "graph"), "graph"),
-        strip=replace(picture, busy_ns=3_740_000, bound_ns=BOUND_NS),
-        ceiling=ceiling("graph"),
-        sentence="The host submits once per token; what is left is 0.5 µs between 1,431 kernels. "
-        "The GPU computes 3.74 of each 4.18 ms.",
+    return decoding(
+        "graph",
+        THREE,
+        [("eager", 10), ("eager-static", 46), ("graph", 38)],
     )
 
 
 def six_modes() -> Snapshot:
     """Every mode visited, tokens compared, real weights with text."""
-    snap = eager_and_graph()
     verified = Verified(NOW_NS, "graph", 255, 255, 0.0144, 255, 0.0134, flagged=False)
-    views = mode_views(tuple(FIGURES), "fused-graph")
-    views = tuple(replace(v, verified=verified) if v.name == "graph" else v for v in views)
-    picture = strip([("graph", 40), ("compiled", 40), ("fused-graph", 30)])
-    return replace(
-        snap,
+    snap = decoding(
+        "fused-graph",
+        FIGURES,
+        [("graph", 40), ("compiled", 40), ("fused-graph", 30)],
         engine=engine(model="Qwen/Qwen2.5-1.5B", random_weights=False),
-        mode="fused-graph",
-        modes=views,
-        rate=rate("fused-graph"),
-        strip=replace(picture, busy_ns=2_160_000, bound_ns=BOUND_NS),
-        ceiling=ceiling("fused-graph"),
-        sentence="Inductor's kernels in one graph: 483 kernels, 2.16 of each 2.51 ms computing.",
         text="The lighthouse keeper had counted ships for thirty years, and on the last evening of "
         "the season he counted one more than had ever left the harbour. He wrote it down, as he always "
         "did, and put the pencil back into its tin. Then he climbed the stairs to look again, because a "
         "number that cannot be explained is the beginning of a story",
     )
+    return with_view(snap, "graph", verified=verified)
+
+
+def with_view(snap: Snapshot, mode: ModeName, **changes: object) -> Snapshot:
+    """`snap` with `changes` to the row of `mode`."""
+    views = (replace(v, **changes) if v.name == mode else v for v in snap.modes)  # type: ignore[arg-type]
+    return replace(snap, modes=tuple(views))
 
 
 NO_COMPILER = "InductorError: RuntimeError: Failed to find C compiler. Please specify via CC"
@@ -349,9 +368,8 @@ def unavailable_modes() -> Snapshot:
     refused: dict[ModeName, Reason] = dict.fromkeys(
         ("fused", "compiled", "fused-graph"), because("compilation-failed", detail=NO_COMPILER)
     )
-    snap = eager_and_graph()
     return replace(
-        snap,
+        eager_and_graph(),
         modes=mode_views(("eager-static", "graph"), "graph", refused),
         notice=f"compiled: compilation failed: {NO_COMPILER}",
     )
@@ -360,62 +378,72 @@ def unavailable_modes() -> Snapshot:
 def no_gpu() -> Snapshot:
     """A laptop: the tiny model on the CPU, GPU panels say why they are empty."""
     refused: dict[ModeName, Reason] = dict.fromkeys(("graph", "fused", "compiled", "fused-graph"), NEEDS_CUDA)
-    views = mode_views(("eager", "eager-static"), "eager-static", refused, splits=False, slowness=0.09)
-    views = tuple(replace(v, split_reason=NEEDS_CUDA) if v.visited else v for v in views)
-    cpu = CpuSample(
-        NOW_NS,
-        core_pct=(31.0, 97.0),
-        others_pct=22.0,
-        decode_core=1,
-        missing={"steal_pct": because("first-reading")},
-    )
-    return replace(
-        _live("eager-static"),
-        engine=engine(
-            model="synthetic:tiny",
-            device="cpu",
-            device_name="CPU",
-            dtype="float32",
-            device_uuid=None,
-            cuda=None,
-        ),
-        modes=views,
-        rate=rate("eager-static", 0.09),
+    laptop = {"cores": 2, "usable_cores": 1.5, "cpu_model": "AMD Ryzen 7 7840U", "virtualization": None}
+    snap = decoding(
+        "eager-static",
+        ("eager", "eager-static"),
+        [("eager", 20), ("eager-static", 30)],
+        slowness=0.09,
+        refused=refused,
+        splits=False,
+        engine=engine(model="synthetic:tiny", dtype="float32", cuda=None, **ON_CPU),
         cpu_work=None,
         cpu_work_reason=because("cpu-computes"),
-        strip=strip([("eager", 20), ("eager-static", 30)], slowness=0.09),
-        host=replace_host(cores=2, usable_cores=1.5, cpu_model="AMD Ryzen 7 7840U", virtualization=None),
-        cpu=cpu,
-        cgroup=CgroupSample(NOW_NS, quota_cores=1.5, throttled=2, throttled_ns=31 * MS, interval_ns=250 * MS,
-                            missing={"system_pressure_us": because("no-psi")}),
+        host=msgspec.structs.replace(HOST, **laptop),
+        cpu=CpuSample(
+            NOW_NS,
+            core_pct=(31.0, 97.0),
+            others_pct=22.0,
+            decode_core=1,
+            missing={"steal_pct": because("first-reading")},
+        ),
+        cgroup=CgroupSample(
+            NOW_NS,
+            quota_cores=1.5,
+            throttled=2,
+            throttled_ns=31 * MS,
+            interval_ns=250 * MS,
+            missing={"system_pressure_us": because("no-psi")},
+        ),
         gpu_info=NO_NVML,
         gpu=None,
-        sentence="No GPU here: the CPU decodes a tiny model, 2.06 ms a token, and its two cores are shared.",
-    )  # fmt: skip
+    )
+    views = (replace(v, split_reason=NEEDS_CUDA) if v.visited else v for v in snap.modes)
+    return replace(snap, modes=tuple(views))
+
+
+def halted(stage: StageView, **facts: object) -> Snapshot:
+    """The graph has decoded; now nothing does."""
+    return replace(  # type: ignore[arg-type]
+        eager_and_graph(), stage=stage, recent=None, cpu_work_reason="", halted=True, **facts
+    )
 
 
 def failed() -> Snapshot:
     """The engine was killed in the middle of graph decoding."""
-    snap = eager_and_graph()
     tail = (
         "loading synthetic:qwen2.5-1.5b on cuda:0",
         "captured graph in 0.11 s",
         "terminate called after throwing an instance of 'c10::AcceleratorError'",
         "  what():  CUDA error: device-side assert triggered",
     )
-    return replace(
-        snap,
-        stage=StageView("failed", "", None, NOW_NS - 2_000 * MS),
-        recent=None,
-        cpu_work_reason="",
-        halted=True,
+    return halted(
+        StageView("failed", "", None, NOW_NS - 2_000 * MS),
         failed=EngineFailed(
             NOW_NS,
             "the engine process ended by itself: signal 6 (SIGABRT)",
             hint="its log: ~/.local/state/idlegap/log/engine-4242.log",
             log_tail=tail,
         ),
-        sentence="",
+    )
+
+
+def compiling() -> Snapshot:
+    """The graph has decoded; now a mode is compiled, and nothing decodes."""
+    idle = dict.fromkeys(("util_pct", "gpm_graphics_pct", "gpm_sm_pct", "gpm_dram_pct"), 0.0)
+    return halted(
+        StageView("compiling", "inductor kernels, launched one by one", None, NOW_NS - 15_000 * MS),
+        gpu=msgspec.structs.replace(GPU_GRAPH, **idle),
     )
 
 
@@ -438,107 +466,73 @@ SHARES = (
 
 def contended() -> Snapshot:
     """Three neighbours of our own making slow eager decoding down, while it is being recorded."""
-    snap = eager_and_graph()
-    picture = strip([("graph", 30), ("eager-static", 24), ("eager-static", 20)])
-    causes: tuple[Cause, ...] = ("neighbour", "more cpu", "quota", "blocked")
-    columns = list(picture.columns)
-    last = len(columns) - 1
-    for cause, at in zip(causes, range(last - 18, last, 5), strict=False):
-        columns[at] = replace(columns[at], slow=2, max_ns=29_300_000, cause=cause)
-    marks = (picture.marks[0], StripMark(columns[last - 19].bucket, "+3 neighbours"))
-    return replace(
-        snap,
-        mode="eager-static",
-        modes=mode_views(("eager", "eager-static", "graph"), "eager-static"),
-        rate=rate("eager-static"),
-        strip=replace(picture, columns=tuple(columns), marks=marks, busy_ns=3_640_000, bound_ns=BOUND_NS),
+    snap = decoding(
+        "eager-static",
+        THREE,
+        [("graph", 30), ("eager-static", 24), ("eager-static", 20)],
         recent=recent("eager-static", 9_850_000),
-        cpu_work=cpu_work("eager-static"),
-        cpu_work_reason="",
-        sentence="Other programs use 3.0 cores: 9.8 of each 22.9 ms token go to waiting for a CPU; "
-        "decode is on core 3.",
         slow=SLOW,
         slow_shares=SHARES,
         threshold_ns=25_200_000,
-        contended="neighbour: waits 43 % for a CPU",
-        advice="3 neighbours are of our own making: remove them to compare.",
+        contention=Contention("neighbour", share=0.43, cores=3.0),
         neighbours=3,
-        recording=RecordingView("idlegap-20261129-221503.jsonl.gz", 1_240_000),
+        app=FromApp(recording=RecordingView("idlegap-20261129-221503.jsonl.gz", 1_240_000)),
     )
-
-
-def compiling() -> Snapshot:
-    """The graph has decoded; now a mode is compiled, and nothing decodes."""
-    return replace(
-        eager_and_graph(),
-        stage=StageView("compiling", "inductor kernels, launched one by one", None, NOW_NS - 15_000 * MS),
-        gpu=replace_gpu(GPU_GRAPH, util_pct=0.0, gpm_graphics_pct=0.0, gpm_sm_pct=0.0, gpm_dram_pct=0.0),
-        recent=None,
-        cpu_work_reason="",
-        halted=True,
-        sentence="Compiling: 15 s so far.",
-    )
+    causes: tuple[Cause, ...] = ("neighbour", "more cpu", "quota", "blocked")
+    columns = list(snap.strip.columns)
+    last = len(columns) - 1
+    for cause, at in zip(causes, range(last - 18, last, 5), strict=False):
+        columns[at] = replace(columns[at], slow=2, max_ns=29_300_000, cause=cause)
+    marks = (snap.strip.marks[0], StripMark(columns[last - 19].bucket, "+3 neighbours"))
+    return replace(snap, strip=replace(snap.strip, columns=tuple(columns), marks=marks))
 
 
 def slow_host() -> Snapshot:
     """Eager-static decodes on a host that has become twice as slow under it; no counter says why."""
-    before, after = strip([("eager-static", 34)]), strip([("eager-static", 20)], slowness=2.0)
-    columns = [replace(column, bucket=column.bucket - 20) for column in before.columns] + list(after.columns)
-    views = mode_views(("eager-static",), "eager-static", slowness=2.0)
-    parts = split(3.64, 3.3, 0.2, 38.66)
-    return replace(
-        _live("eager-static"),
-        modes=tuple(replace(view, split=parts) if view.visited else view for view in views),
-        rate=rate("eager-static", 2.0),
-        recent=RecentTokens(43, 45_800_000, 0),
-        strip=replace(after, columns=tuple(columns), busy_ns=3_640_000, bound_ns=BOUND_NS),
-        ceiling=ceiling("eager-static"),
+    snap = decoding(
+        "eager-static",
+        ("eager-static",),
+        [("eager-static", 20)],
+        slowness=2.0,
+        recent=recent("eager-static", 0, 2.0),
         cpu_work=CpuWork(45_700_000, 22_500_000, slow=True),
-        sentence="The host is slow now: 45.7 ms of CPU time a token, 22.5 at best; the GPU computes 3.6 ms "
-        "of it.",
     )
+    before = strip([("eager-static", 34)]).columns
+    columns = [replace(column, bucket=column.bucket - 20) for column in before]
+    return replace(snap, strip=replace(snap.strip, columns=(*columns, *snap.strip.columns)))
 
 
 def host_changed() -> Snapshot:
     """Eager decodes on a host that has become three times slower since eager-static was seen."""
     text = (
-        "To submit a kernel the host took 45.8 µs in eager, 15.9 in eager-static, without waiting for a CPU: "
-        "it changed speed; visit both again to compare."
+        "To submit a kernel the host took 45.8 µs in eager, 15.9 in eager-static, without waiting for a "
+        "CPU: it changed speed; visit both again to compare."
     )
-    slow = next(view for view in mode_views(("eager",), "eager", slowness=3.0) if view.visited)
-    slow = replace(slow, speedup=22.9 / 64.8, split=split(3.61, 3.2, 0.2, 57.79))
-    views = mode_views(("eager", "eager-static", "graph"), "eager")
-    picture = strip([("eager", 60)], slowness=3.0)
-    return replace(
-        _live("eager"),
-        modes=tuple(slow if view.name == "eager" else view for view in views),
-        rate=rate("eager", 3.0),
-        strip=replace(picture, busy_ns=3_610_000, bound_ns=BOUND_NS),
-        ceiling=ceiling("eager"),
-        sentence=text,
-        host_changes=(HostChange(("eager", "eager-static"), NOW_NS - 6_000 * MS, NOW_NS - 4_000 * MS, text),),
+    change = HostChange(("eager", "eager-static"), NOW_NS - 6_000 * MS, NOW_NS - 4_000 * MS, text)
+    return decoding(
+        "eager",
+        THREE,
+        [("eager", 60)],
+        slowness=3.0,
+        slowed=("eager",),
+        host_changes=(change,),
     )
 
 
 def first_round() -> Snapshot:
     """Eager meets its cache lengths for the first time, after eager-static and the graph."""
-    new = next(view for view in mode_views(("eager",), "eager", slowness=3.6) if view.visited)
-    new = replace(new, tokens=0, first_round=True, split=split(3.61, 3.2, 0.2, 70.75))
-    views = mode_views(("eager-static", "graph"), "eager")
-    picture = strip([("eager", 60)], slowness=3.6)
-    return replace(
-        _live("eager"),
-        modes=tuple(new if view.name == "eager" else view for view in views),
-        rate=rate("eager", 3.6),
-        recent=RecentTokens(25, 77_760_000, 0),
+    snap = decoding(
+        "eager",
+        THREE,
+        [("eager", 60)],
+        slowness=3.6,
+        slowed=("eager",),
+        recent=recent("eager", 0, 3.6),
         cpu_work=None,
         cpu_work_reason=because("new-lengths"),
-        strip=replace(picture, busy_ns=3_610_000, bound_ns=BOUND_NS),
-        ceiling=ceiling("eager"),
         at_new_length=True,
-        sentence="eager meets each cache length for the first time, and the host may have to plan for it: "
-        "77.8 ms a token. The next round counts.",
     )
+    return with_view(snap, "eager", tokens=0, first_round=True, speedup=None)
 
 
 def replayed() -> Snapshot:
@@ -551,7 +545,7 @@ def replayed() -> Snapshot:
             speed=4.0,
             playing=False,
             switches_ns=(20_000 * MS, 61_000 * MS, 110_000 * MS),
-            token="token 1,204 of round 3: 4.18 ms",
+            token=PlayedToken(3, 1_204, 4_180_000, None),
         ),
     )
 
@@ -576,7 +570,7 @@ def slideshow() -> list[Snapshot]:
     return [
         loading(),
         last,
-        replace(last, mode="eager-static", rate=rate("eager-static"), gpu=GPU_EAGER, sentence="Short."),
+        replace(last, mode="eager-static", rate=rate("eager-static"), gpu=GPU_EAGER),
         replace(last, modes=mode_views(("eager", "graph"), "graph", slowness=0.98), notice="A notice."),
         failed(),
         replace(last, paused=True, cpu=None, cgroup=None, gpu=None, monitor=None),
@@ -585,28 +579,10 @@ def slideshow() -> list[Snapshot]:
     ]
 
 
-def replace_gpu(gpu: GpuSample, **changes: object) -> GpuSample:
-    """A sample with some fields changed."""
-    return GpuSample(**{f: changes.get(f, getattr(gpu, f)) for f in gpu.__struct_fields__})
-
-
-def replace_host(**changes: object) -> HostInfo:
-    """The host with some fields changed."""
-    return HostInfo(**{f: changes.get(f, getattr(HOST, f)) for f in HOST.__struct_fields__})
-
-
 SCENES = {
-    "loading": loading,
-    "eager-only": eager_only,
-    "eager-and-graph": eager_and_graph,
-    "six-modes": six_modes,
-    "unavailable-modes": unavailable_modes,
-    "no-gpu": no_gpu,
-    "compiling": compiling,
-    "failed": failed,
-    "contended": contended,
-    "replayed": replayed,
-    "host-changed": host_changed,
-    "first-round": first_round,
-    "slow-host": slow_host,
-}
+    scene.__name__.replace("_", "-"): scene
+    for scene in (
+        loading, eager_only, eager_and_graph, six_modes, unavailable_modes, no_gpu, compiling, failed,
+        contended, replayed, host_changed, first_round, slow_host,
+    )
+}  # fmt: skip

@@ -12,7 +12,7 @@ import pytest
 from idlegap.tui.apps.app import IdlegapApp
 from idlegap.tui.terminal.driver import TerminalDriver
 from idlegap.tui.terminal.output import TerminalOutput
-from tests.tui.support.fake_feed import FakeFeed
+from tests.tui.support.fake_session import FakeSession
 from tests.tui.support.scenes import NOW_NS, eager_and_graph
 from tests.tui.support.waiting import until
 
@@ -28,7 +28,7 @@ def output() -> Iterator[TerminalOutput]:
 
 
 def app_on(output: TerminalOutput) -> IdlegapApp:
-    return IdlegapApp(FakeFeed.still(eager_and_graph()), clock=lambda: NOW_NS, output=output)
+    return IdlegapApp(FakeSession.still(eager_and_graph()), clock=lambda: NOW_NS, output=output)
 
 
 async def test_a_terminal_whose_keys_cannot_be_read_ends_the_app_as_a_hang_up(output: TerminalOutput) -> None:

@@ -44,14 +44,14 @@ def test_gpu_panel_puts_nvml_beside_true_busy(height: int) -> None:
     assert "89 %" in shown
     assert "1,980 MHz, not limited" in shown
     assert "212/700 W" in shown
-    assert "3.3/141 GB" in shown
+    assert "3.30/141 GB" in shown
     assert "41 °C" in shown
 
 
 def test_beside_meters_of_new_cache_lengths_busy_is_a_share_of_tokens_at_these() -> None:
     snap = scenes.first_round()
     known = tuple(replace(m, wall_ns=21_600_000) if m.current else m for m in snap.modes)
-    assert "truly busy 4.6 %" in text(GpuPanel, replace(snap, modes=known), 80, 11)
+    assert "device busy 4.6 %" in text(GpuPanel, replace(snap, modes=known), 80, 11)
 
 
 @pytest.mark.parametrize("height", [2, 11])

@@ -17,7 +17,7 @@ from idlegap.core.slow_tokens.causes import Cause
 from idlegap.tui.terminal.glyphs import GlyphLevel
 from idlegap.tui.widgets.cause_marks import mark
 from idlegap.tui.widgets.palette import BAD, BOUND, DIM, HOST, TEXT, WHOLE, WORK
-from idlegap.tui.widgets.strip.bucket_cells import CellBuckets
+from idlegap.tui.widgets.strip.window import CellBuckets
 
 Cell = tuple[str, Style]
 BLANK: Cell = (" ", TEXT)

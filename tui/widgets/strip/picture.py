@@ -10,13 +10,13 @@ from textual.geometry import Region
 
 from idlegap.core.protocol.modes import ModeName
 from idlegap.core.session.snapshot import STRIP_BUCKET_NS, ModeView, Strip, StripColumn
+from idlegap.core.text.sanitize import shorten
+from idlegap.core.text.units import NS_PER_MS, NS_PER_S, ms
 from idlegap.tui.terminal.glyphs import GlyphLevel
 from idlegap.tui.widgets.line import Line
 from idlegap.tui.widgets.palette import BOUND, DIM, KEY, RULE, WORK
-from idlegap.tui.widgets.strip.axis import Axis
-from idlegap.tui.widgets.strip.bucket_cells import BUCKETS_PER_CELL, CellBuckets, Sweep, advance
 from idlegap.tui.widgets.strip.cells import BLANK, Bands, Cell, Scale, cell_column, level_line
-from idlegap.tui.widgets.units import NS_PER_MS, NS_PER_S, ms, shorten
+from idlegap.tui.widgets.strip.window import BUCKETS_PER_CELL, Axis, CellBuckets, Window, advance
 
 LEFT_GUTTER = 6
 RIGHT_GUTTER = 12
@@ -38,7 +38,7 @@ class _Column(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """All that stands still while the strip fills: scale, levels and labels."""
+    """All that stays the same while the strip fills: scale, lines and labels."""
 
     scale: Scale
     lines: tuple[tuple[int, str], ...]
@@ -54,7 +54,7 @@ class StripPicture:
         self._cells = max(1, width - LEFT_GUTTER - RIGHT_GUTTER)
         self._rows = max(1, height - 2)
         self._level = level
-        self._sweep: Sweep | None = None
+        self._window: Window | None = None
         self._axis = Axis()
         self._frame: _Frame | None = None
         self._columns: list[_Column] = []
@@ -63,14 +63,14 @@ class StripPicture:
     def update(self, strip: Strip, modes: Sequence[ModeView]) -> list[Region]:
         """Take new history; the regions of the picture that look different now."""
         oldest = strip.columns[0].bucket if strip.columns else strip.now_bucket
-        self._sweep = advance(self._sweep, self._cells, oldest, strip.now_bucket)
+        self._window = advance(self._window, self._cells, oldest, strip.now_bucket)
         bands = mode_bands(modes)
-        marks = self._sweep.marks(strip.marks)
+        marks = self._window.marks(strip.marks)
         columns = [
             _Column(
                 (left, right), (_bands_of(left, bands, strip), _bands_of(right, bands, strip)), marks.get(i)
             )
-            for i, (left, right) in enumerate(self._sweep.columns(strip.columns))
+            for i, (left, right) in enumerate(self._window.columns(strip.columns))
         ]
         frame = self._make_frame(strip, columns, marks)
         everything = frame != self._frame or not self._pixels
@@ -112,11 +112,11 @@ class StripPicture:
         busy, bound = level_line(strip.busy_ns, scale), level_line(strip.bound_ns, scale)
         names: list[tuple[int, str, bool]] = []
         if bound is not None and strip.bound_ns is not None:
-            names.append((bound[0], f"bound {ms(strip.bound_ns).strip()}", True))
+            names.append((bound[0], f"bound {ms(strip.bound_ns)}", True))
         if busy is not None and strip.busy_ns is not None:
             row = busy[0] + 1 if bound is not None and bound[0] == busy[0] else busy[0]
             if row < self._rows:
-                names.append((row, f"busy {ms(strip.busy_ns).strip()}", False))
+                names.append((row, f"busy {ms(strip.busy_ns)}", False))
         lines = tuple(line for line in (bound, busy) if line is not None)
         return _Frame(scale, lines, tuple(names), tuple(sorted(marks.items())))
 
@@ -131,7 +131,7 @@ class StripPicture:
 
     def _tick(self, row: int, frame: _Frame) -> str:
         """The label whose value lies in the middle of `row`, where a round one does: halves, and
-        quarters that need no third digit (37.5 says less than nothing at all)."""
+        quarters that need no third digit (no label says more than 37.5)."""
         for parts in (2, 4):
             if (2 * row + 1) * parts % (2 * self._rows) == 0:
                 quarters = [frame.scale.top_ns * part / parts for part in range(1, parts)]

@@ -1,0 +1,1 @@
+"""Result files: what `bench` and `check` measured, and figures that others published."""

@@ -1,0 +1,26 @@
+"""Phrases that several rooms need."""
+
+from idlegap.core.protocol.events import Stage
+
+STAGES: dict[Stage, str] = {
+    "starting": "starting the engine process",
+    "importing": "importing torch and transformers",
+    "downloading": "downloading the model",
+    "building": "building the model",
+    "bandwidth": "measuring memory bandwidth",
+    "warming up": "warming up",
+    "capturing": "capturing the CUDA graph",
+    "compiling": "compiling kernels",
+    "decoding": "decoding",
+    "profiling": "measuring device time",
+    "verifying": "comparing tokens",
+    "paused": "paused",
+    "stopped": "stopped",
+    "failed": "failed",
+}
+"""What the engine does in each of its stages."""
+
+
+def sentence(text: str) -> str:
+    """`text` with a capital at its head and a full stop at its end."""
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}." if text else ""
