@@ -28,6 +28,7 @@ from idlegap.core.engine.token_writer import WARM_UP_TOKENS
 from idlegap.core.protocol.modes import BASELINE, REPLAYED
 from idlegap.core.protocol.settings import Settings
 from idlegap.core.system.locations import cache_dir
+from idlegap.core.text.reasons import words
 
 
 def prepared(
@@ -70,7 +71,7 @@ def profile(device: Device, modes: dict[str, Mode]) -> dict[str, Any]:
         found[name] = (
             {"busy_ms": window.busy_ns / 1e6, "kernels": window.kernels}
             if window.accepted
-            else {"rejected": window.reason}
+            else {"rejected": words(window.reason)}
         )
     return found
 

@@ -44,9 +44,15 @@ STEPS = (
         "benchmarks/make_demo.py --pace 0.6 --out {out}/demo.jsonl.gz --figures {out}/demo-figures.json",
     ),
     Step(
+        "observer",
+        240,
+        "benchmarks/observer.py --json {out}/observer-screen.json --pairs 20 --seconds 0.6 --fps 4 --sizes "
+        "120x40 --hosting process --no-sensors",
+    ),
+    Step(
         "sensors",
         200,
-        "benchmarks/observer.py --json {out}/observer.json --pairs 60 --seconds 0.6 --fps 4 --sizes 120x40 "
+        "benchmarks/observer.py --json {out}/observer.json --pairs 60 --seconds 0.6 --fps 4 --sizes "
         "--hosting process --modes eager-static --no-screen",
     ),
     Step("new-lengths", 150, "-m benchmarks.new_lengths --json {out}/new-lengths.json"),
@@ -93,7 +99,8 @@ def run(step: Step, out: Path, end: float) -> int | None:
 
 def _path() -> str:
     inherited = os.environ.get("PYTHONPATH")
-    return f"{ROOT}{os.pathsep}{inherited}" if inherited else str(ROOT)
+    own = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+    return f"{own}{os.pathsep}{inherited}" if inherited else own
 
 
 def _wait(process: "subprocess.Popen[bytes]", limit_s: float) -> int:

@@ -42,6 +42,7 @@ from idlegap.core.sensors.host import read_host
 from idlegap.core.sensors.mounts import read_mounts
 from idlegap.core.sources.engine_process import EngineProcess
 from idlegap.core.system.neighbours import NoisyNeighbours
+from idlegap.core.text.reasons import words
 
 POLL_S = 0.02
 START_S = 0.3
@@ -119,7 +120,7 @@ class Engine:
             time.sleep(POLL_S)
             for event in self._poll():
                 if isinstance(event, ModeRefused) and event.mode == mode:
-                    raise BenchError(f"{mode}: {event.reason}")
+                    raise BenchError(f"{mode}: {words(event.reason)}")
                 if isinstance(event, ModeEntered) and event.mode == mode:
                     return
         raise BenchError(f"{mode} was not entered in {timeout_s:.0f} s")

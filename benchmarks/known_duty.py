@@ -31,6 +31,7 @@ from idlegap.core.engine.model import load_model
 from idlegap.core.engine.profile import Marker, Profiler
 from idlegap.core.measure.device_time import GapReport, split_gaps
 from idlegap.core.protocol.settings import Settings
+from idlegap.core.text.reasons import words
 
 SHARES = (0.10, 0.50, 0.90, 0.99)
 KERNELS = 5
@@ -157,7 +158,7 @@ def many_windows(device: Device, windows: int) -> dict[str, Any]:
     return {
         "windows": windows,
         "accepted": len(accepted),
-        "rejected": [w.reason for w in taken if not w.accepted],
+        "rejected": [words(w.reason) for w in taken if not w.accepted],
         "accepted_with_a_wrong_count": sum(w.kernels != right for w in accepted),
         "kernels": dict(Counter(w.kernels for w in taken)),
         "busy_ms_min_max": [min(busy) / 1e6, max(busy) / 1e6],

@@ -39,6 +39,7 @@ from idlegap.core.sensors.sampler import Sampler
 from idlegap.core.session.session import Session
 from idlegap.core.sources.engine_process import EngineProcess
 from idlegap.core.system.neighbours import NoisyNeighbours
+from idlegap.core.text.reasons import words
 
 POLL_S = 0.05
 LONGEST_WAIT_S = 240.0
@@ -86,7 +87,9 @@ class Director:
         self._heard.clear()
         self._session.send(SetMode(mode))
         event = self.until(lambda e: isinstance(e, ModeEntered | ModeRefused) and e.mode == mode)
-        print(f"{mode}: {event.reason if isinstance(event, ModeRefused) else 'entered'}", file=sys.stderr)
+        print(
+            f"{mode}: {words(event.reason) if isinstance(event, ModeRefused) else 'entered'}", file=sys.stderr
+        )
         if isinstance(event, ModeEntered):
             self.until(lambda e: isinstance(e, TokenBatch) and e.mode == mode and e.excluded is None)
             self.watch(seconds)

@@ -32,6 +32,7 @@ from idlegap.core.measure.statistics import quantile
 from idlegap.core.protocol.modes import BASELINE
 from idlegap.core.protocol.settings import Settings
 from idlegap.core.system.locations import cache_dir
+from idlegap.core.text.reasons import logit_diff_words
 
 clock = time.perf_counter_ns
 
@@ -202,7 +203,7 @@ def main() -> None:
             f"{row['mode']:>13} wall {row['wall_ms']:7.3f} ms {row['tok_per_s']:6.1f} tok/s "
             f"dispatch {row['dispatch_ms']:7.3f} busy {row.get('busy_ms', float('nan')):6.3f} "
             f"kernels {row.get('kernels', 0)} unsync {row['unsynchronised_ms']:.3f} "
-            f"agree {verified.agree}/{verified.steps} diff {verified.logit_diff_text} "
+            f"agree {verified.agree}/{verified.steps} diff {logit_diff_words(verified)} "
             f"prefill {fmean(row['prefill_ms'][1:]):.1f}",
             flush=True,
         )

@@ -19,6 +19,7 @@ from statistics import median
 from typing import Any
 
 from idlegap.core.sources.engine_log import TAIL_LINES
+from idlegap.core.text.reasons import words
 
 ARMS: dict[str, dict[str, str]] = {
     "as torch has it": {},
@@ -62,7 +63,7 @@ def measure(device_name: str, tokens: int, rounds: int) -> dict[str, Any]:
         profiler = Profiler(device)
         window = [profiler.take(mode.name, lambda: timer.step(mode)) for _ in range(2)][-1]
         if not window.accepted:
-            return found | {"attention": window.reason}
+            return found | {"attention": words(window.reason)}
         named = (kernel for kernel in window.top if any(word in kernel.name.lower() for word in ATTENTION))
         found["busy_ms"] = window.busy_ns / 1e6
         found["attention"] = [(k.name, k.count, k.total_ns / 1e6) for k in named]

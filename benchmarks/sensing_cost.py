@@ -90,7 +90,7 @@ def compare(options: argparse.Namespace) -> dict[str, Any]:
     found = {}
     for name in options.modes:
         if name not in lineup.modes:
-            raise ModeError(f"{name}: {lineup.refused.get(name, 'no such mode')}")
+            raise ModeError(lineup.refused[name])
         mode = lineup.modes[name]
         mode.enter()
         mode.prefill()

@@ -27,6 +27,7 @@ from idlegap.core.engine.modes import Mode
 from idlegap.core.engine.profile import WINDOW_STEPS, Profiler
 from idlegap.core.protocol.modes import BASELINE
 from idlegap.core.protocol.settings import Settings
+from idlegap.core.text.reasons import words
 
 clock = time.perf_counter_ns
 TOKENS = 48
@@ -90,7 +91,7 @@ def profiled(mode: Mode, device: Device) -> tuple[int, int]:
     profiler.take(BASELINE, mode.step)
     window = profiler.take(BASELINE, mode.step, WINDOW_STEPS)
     if not window.accepted:
-        raise SystemExit(f"profile window rejected: {window.reason}")
+        raise SystemExit(f"profile window rejected: {words(window.reason)}")
     return window.busy_ns, window.kernels
 
 

@@ -70,6 +70,7 @@ def measure(arm: str, tokens: int, more_windows: int) -> dict[str, Any]:
     from idlegap.core.engine.timing import StepTimer
     from idlegap.core.protocol.settings import Settings
     from idlegap.core.sensors.thread import ThreadCounters
+    from idlegap.core.text.reasons import words
 
     torch.set_grad_enabled(False)
     device = choose_device("cuda")
@@ -106,7 +107,7 @@ def measure(arm: str, tokens: int, more_windows: int) -> dict[str, Any]:
         said = AFTER[arm]()
         return {
             "accepted": taken.accepted,
-            "reason": taken.reason,
+            "reason": words(taken.reason),
             "kernels": taken.kernels,
             "busy_ms": taken.busy_ns / 1e6,
             "pause_ms": taken.pause_ns / 1e6,

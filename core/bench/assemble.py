@@ -6,6 +6,7 @@ from idlegap.core.bench.conditions import conditions
 from idlegap.core.bench.driver import Round
 from idlegap.core.bench.schema import Columns, Run
 from idlegap.core.protocol.events import Token
+from idlegap.core.protocol.reasons import because
 from idlegap.core.slow_tokens.samples import Samples
 
 LEAD_IN = 3
@@ -30,7 +31,7 @@ def assemble_run(turn: int, taken: Round, samples: Samples, first_ns: int) -> Ru
         conditions=conditions(samples, started.t_ns - started.prefill_ns, end_ns),
         complete=ended is not None and ended.tokens == len(tokens),
         peak_memory_bytes=ended.peak_memory_bytes if ended else None,
-        missing=ended.missing if ended else {"peak_memory_bytes": "the run was cut short"},
+        missing=ended.missing if ended else {"peak_memory_bytes": because("run-cut-short")},
     )
 
 

@@ -16,6 +16,7 @@ from idlegap.core.measure.statistics import MIN_RUNS, Ratio, paired_ratio_interv
 from idlegap.core.protocol.modes import BASELINE, EAGER, REPLAYED, ModeName
 from idlegap.core.text.limit_words import LIMIT_WORDS
 from idlegap.core.text.phrases import sentence
+from idlegap.core.text.reasons import logit_diff_words
 from idlegap.core.text.units import interval, ms, percent
 
 DISAGREEMENT = 0.20
@@ -185,7 +186,7 @@ def _caveats(result: BenchResult, arms: Sequence[ArmSummary], baseline: ArmSumma
             "speed-ups are not dispatch alone."
         )
     found.extend(
-        f"{arm.label} did not decode the same: its logits differ by {arm.verified.logit_diff_text}, "
+        f"{arm.label} did not decode the same: its logits differ by {logit_diff_words(arm.verified)}, "
         f"eager's own by {arm.verified.noise_diff:.3g}."
         for arm in arms
         if arm.verified is not None and arm.verified.flagged

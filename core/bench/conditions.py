@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from idlegap.core.bench.schema import Conditions
 from idlegap.core.protocol.events import CgroupSample, CpuSample, GpuSample
+from idlegap.core.protocol.reasons import ReasonOrText, because
 from idlegap.core.slow_tokens.context import HW_SLOWDOWN
 from idlegap.core.slow_tokens.samples import Samples
 
@@ -32,13 +33,13 @@ def conditions(samples: Samples, start_ns: int, end_ns: int) -> Conditions:
     A sample speaks for the time since the one before it, so those count that ended within
     the span. A run shorter than the sampling period gets the first sample after it.
     """
-    missing: dict[str, str] = {}
+    missing: dict[str, ReasonOrText] = {}
 
     def known(name: str, taken: Sequence[Sample], field: str) -> list[float]:
         values = [value for s in taken if (value := getattr(s, field)) is not None]
         if not values:
             reasons = (s.missing[field] for s in taken if field in s.missing)
-            missing[name] = next(reasons, "no sample within this run")
+            missing[name] = next(reasons, because("no-sample-in-run"))
         return values
 
     cpu = _within(samples.cpu, start_ns, end_ns)
@@ -61,7 +62,7 @@ def conditions(samples: Samples, start_ns: int, end_ns: int) -> Conditions:
     )
 
 
-def _pressure(samples: Sequence[CgroupSample], missing: dict[str, str]) -> float | None:
+def _pressure(samples: Sequence[CgroupSample], missing: dict[str, ReasonOrText]) -> float | None:
     """Share of the time with a task waiting: this group's where it has its own, else the
     machine's, since another container's waiting is not ours."""
     for field in ("cgroup_pressure_us", "system_pressure_us"):
@@ -71,7 +72,7 @@ def _pressure(samples: Sequence[CgroupSample], missing: dict[str, str]) -> float
             share: float = waited_ns / sum(s.interval_ns for s in told)
             return min(1.0, share)
     reasons = (s.missing["system_pressure_us"] for s in samples if "system_pressure_us" in s.missing)
-    missing["pressure"] = next(reasons, "no sample within this run")
+    missing["pressure"] = next(reasons, because("no-sample-in-run"))
     return None
 
 

@@ -24,7 +24,6 @@ from idlegap.core.protocol.events import (
     HostInfo,
     ModeEntered,
     ModeRefused,
-    Notice,
     NotVerified,
     ProfileWindow,
     RoundFinished,
@@ -37,6 +36,7 @@ from idlegap.core.protocol.modes import ModeName
 from idlegap.core.session.session import Listener, Sensors, Session, Source
 from idlegap.core.session.snapshot import Snapshot
 from idlegap.core.session.state import State
+from idlegap.core.text.reasons import words
 
 POLL_S = 0.02
 """The engine hands over a batch about every 50 ms."""
@@ -115,7 +115,6 @@ class Driver:
         self._on_stage = on_stage
         self.clock = clock
         self._pause = pause
-        self.notices: list[str] = []
         self.round: Round | None = None
         self._show: Callable[[Snapshot], None] | None = None
         self._show_next_ns = 0
@@ -193,7 +192,7 @@ class Driver:
         self._session.send(RestartRound())
         answer = self._await_entry(mode)
         if isinstance(answer, ModeRefused):
-            raise EngineEndedError(EngineFailed(self.clock(), f"{mode}: {answer.reason}"))
+            raise EngineEndedError(EngineFailed(self.clock(), f"{mode}: {words(answer.reason)}"))
         while True:
             event = self._take()
             if isinstance(event, RoundStarted):
@@ -260,8 +259,6 @@ class Driver:
                 raise EngineEndedError(event)
             case HostInfo() | CpuSample() | CgroupSample() | GpuInfo() | GpuSample():
                 return False
-            case Notice():
-                self.notices.append(event.text)
             case EngineStage():
                 self._on_stage(event)
             case _:

@@ -1,7 +1,6 @@
 """What the sensors and the engine do not tell about the circumstances of a measurement."""
 
 import subprocess
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from idlegap.core.bench.schema import Environment
+from idlegap.core.protocol.reasons import Missing, ReasonOrText, because
 
 GIT_TIMEOUT_S = 10.0
 
@@ -20,7 +20,7 @@ def read_environment(root: Path, clone: Path) -> Environment:
         root: where ``proc`` and ``sys`` are found.
         clone: the folder that may be a git clone of idlegap.
     """
-    missing: dict[str, str] = {}
+    missing: dict[str, ReasonOrText] = {}
     return Environment(
         idlegap=_version(missing),
         revision=_revision(clone, missing),
@@ -33,30 +33,21 @@ def read_environment(root: Path, clone: Path) -> Environment:
 
 def finished(environment: Environment, root: Path) -> Environment:
     """`environment` with the load that the machine has now."""
-    missing = dict(environment.missing)
+    missing = {**environment.missing}
     load = _load(root, "load_after", missing)
     return msgspec.structs.replace(environment, load_after=load, missing=missing)
 
 
-def placed(
-    environment: Environment, pin_core: int | None, nice: int | None, notices: Sequence[str]
-) -> Environment:
-    """`environment` with where the decode thread ran. What was asked for was done unless one of
-    the engine's `notices` says, by the option's name, that it was not."""
-    missing = dict(environment.missing)
-
-    def done(name: str, option: str, value: int | None) -> int | None:
-        refusal = next((text for text in notices if text.startswith(f"{option} ")), None)
-        if value is None or refusal is None:
-            return value
-        missing[name] = refusal
-        return None
-
+def placed(environment: Environment, pin_core: int | None, nice: int | None, refused: Missing) -> Environment:
+    """`environment` with where the decode thread ran: as it was asked for, unless the engine says
+    that it was `refused`."""
+    asked = {"pin_core": pin_core, "nice": nice}
+    reasons = {name: refused[name] for name, value in asked.items() if value is not None and name in refused}
     return msgspec.structs.replace(
         environment,
-        pin_core=done("pin_core", "--pin", pin_core),
-        nice=done("nice", "--nice", nice),
-        missing=missing,
+        pin_core=None if "pin_core" in reasons else pin_core,
+        nice=None if "nice" in reasons else nice,
+        missing={**environment.missing, **reasons},
     )
 
 
@@ -65,54 +56,54 @@ def now_utc() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _version(missing: dict[str, str]) -> str | None:
+def _version(missing: dict[str, ReasonOrText]) -> str | None:
     try:
         return version("idlegap")
     except PackageNotFoundError:
-        missing["idlegap"] = "not installed: run from a clone"
+        missing["idlegap"] = because("not-a-distribution")
         return None
 
 
-def _revision(clone: Path, missing: dict[str, str]) -> str | None:
+def _revision(clone: Path, missing: dict[str, ReasonOrText]) -> str | None:
     """The commit, with ``-dirty`` behind it where files differ from it."""
     if not (clone / ".git").exists():
-        missing["revision"] = "not run from a git clone"
+        missing["revision"] = because("not-a-clone")
         return None
     command = ["git", "-C", str(clone), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=GIT_TIMEOUT_S, check=True)
     except (OSError, subprocess.SubprocessError) as error:
-        missing["revision"] = f"git failed: {type(error).__name__}"
+        missing["revision"] = because("git-failed", detail=type(error).__name__)
         return None
     return done.stdout.strip()
 
 
-def _governor(root: Path, missing: dict[str, str]) -> str | None:
+def _governor(root: Path, missing: dict[str, ReasonOrText]) -> str | None:
     """The frequency governors in use, which may differ between cores."""
     cpus = root / "sys/devices/system/cpu"
     found = {_line(path) for path in cpus.glob("cpu[0-9]*/cpufreq/scaling_governor")} - {""}
     if not found:
-        missing["governor"] = "no cpufreq here"
+        missing["governor"] = because("no-cpufreq")
         return None
     return ", ".join(sorted(found))
 
 
-def _cpu_max_mhz(root: Path, missing: dict[str, str]) -> float | None:
+def _cpu_max_mhz(root: Path, missing: dict[str, ReasonOrText]) -> float | None:
     cpus = root / "sys/devices/system/cpu"
     found = [_line(path) for path in cpus.glob("cpu[0-9]*/cpufreq/cpuinfo_max_freq")]
     khz = [int(text) for text in found if text.isdecimal()]
     if not khz:
-        missing["cpu_max_mhz"] = "no cpufreq here"
+        missing["cpu_max_mhz"] = because("no-cpufreq")
         return None
     return max(khz) / 1000
 
 
-def _load(root: Path, name: str, missing: dict[str, str]) -> float | None:
+def _load(root: Path, name: str, missing: dict[str, ReasonOrText]) -> float | None:
     """The load average over one minute."""
     try:
         return float(_line(root / "proc/loadavg").split()[0])
     except (ValueError, IndexError):
-        missing[name] = "/proc/loadavg unreadable"
+        missing[name] = because("unreadable", path="/proc/loadavg")
         return None
 
 

@@ -23,6 +23,7 @@ from idlegap.core.bench.plan import ArmSpec, BenchPlan, Enough
 from idlegap.core.bench.schema import Arm, BenchResult, Environment
 from idlegap.core.protocol.events import DispatchProbe, EngineFailed, EngineReady, ModeRefused, NotVerified
 from idlegap.core.protocol.modes import BASELINE, EAGER, ModeName
+from idlegap.core.protocol.reasons import because
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 """A git clone of idlegap, unless this is an installed package."""
@@ -123,8 +124,9 @@ class Bench:
             interrupted, reason = True, "interrupted"
         except EngineEndedError as error:
             failed, reason = error.failed, f"the engine failed: {error.failed.reason}"
+        refused = self._ready.missing if self._ready is not None else {}
         self._environment = placed(
-            finished(self._environment, self._root), self._pin_core, self._nice, self._driver.notices
+            finished(self._environment, self._root), self._pin_core, self._nice, refused
         )
         return BenchOutcome(self._result(reason), failed, interrupted)
 
@@ -150,7 +152,7 @@ class Bench:
 
     def _verify(self, state: _ArmState) -> Arm:
         if not self._plan.verify:
-            return msgspec.structs.replace(state.arm, verify_reason="not asked for")
+            return msgspec.structs.replace(state.arm, verify_reason=because("not-asked-for"))
         self._say(f"comparing the tokens of {state.spec.label}{self._duration(state.spec.mode)}")
         answer = self._driver.verify(state.spec.mode)
         self._compared = True

@@ -23,6 +23,7 @@ from idlegap.core.protocol.events import (
 )
 from idlegap.core.protocol.modes import ModeName
 from idlegap.core.protocol.quantities import Amount, BytesPerSecond, Celsius, Count, Ns, Positive
+from idlegap.core.protocol.reasons import Missing, ReasonOrText
 
 Counts = tuple[Count, ...]
 Times = tuple[Positive, ...]
@@ -92,7 +93,7 @@ class Conditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     util_pct: Amount | None = None
     power_mw: Count | None = None
     temperature_c: Celsius | None = None
-    missing: dict[str, str] = {}
+    missing: Missing = {}
 
 
 class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -111,7 +112,7 @@ class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     conditions: Conditions
     complete: bool = True
     peak_memory_bytes: Count | None = None
-    missing: dict[str, str] = {}
+    missing: Missing = {}
 
     @property
     def counts(self) -> bool:
@@ -135,10 +136,10 @@ class Arm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     label: str
     mode: ModeName
     setup_ns: Ns = 0
-    refused: str | None = None
+    refused: ReasonOrText | None = None
     windows: tuple[ProfileWindow, ...] = ()
     verified: Verified | None = None
-    verify_reason: str = ""
+    verify_reason: ReasonOrText = ""
     runs: tuple[Run, ...] = ()
 
     @property
@@ -167,7 +168,7 @@ class Environment(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
     load_after: Amount | None = None
     pin_core: Count | None = None
     nice: int | None = None
-    missing: dict[str, str] = {}
+    missing: Missing = {}
 
 
 class BenchResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -14,6 +14,7 @@ from idlegap.core.bench.two_speeds import two_speeds
 from idlegap.core.measure.limits import SLOWER_CLOCK, is_contended, is_stolen
 from idlegap.core.measure.trends import trend
 from idlegap.core.slow_tokens.context import SLOWING_REASONS
+from idlegap.core.text.reasons import words
 from idlegap.core.text.units import ms, percent
 
 DRIFT_CHANGE = 0.05
@@ -149,7 +150,7 @@ def _rejected(arm: Arm) -> Iterable[Finding]:
     if arm.windows and arm.window is None and arm.windows[-1].steps:
         yield Finding(
             "profile",
-            f"{arm.label} has no profile: {arm.windows[-1].reason}",
+            f"{arm.label} has no profile: {words(arm.windows[-1].reason)}",
             "close other profilers and repeat; without it the idle gap is not known",
         )
 

@@ -19,11 +19,13 @@ from idlegap.core.measure.statistics import quantile
 from idlegap.core.measure.typical_token import Typical, typical
 from idlegap.core.protocol.events import ProfileWindow, Token, Verified
 from idlegap.core.protocol.modes import ModeName
+from idlegap.core.protocol.reasons import ReasonOrText
+from idlegap.core.text.reasons import words
 
 
 @dataclass(frozen=True, slots=True)
 class ArmSummary:
-    """One column of the table. What is None has its reason in `missing` under the same name.
+    """One column of the table. What is None has its reason, in words, in `missing` under the same name.
 
     Attributes:
         tok_per_s, mean_ns: of all counted tokens (`core.measure.rate`).
@@ -110,7 +112,7 @@ def summarise(result: BenchResult) -> tuple[ArmSummary, ...]:
 def _summary(result: BenchResult, arm: Arm) -> ArmSummary:
     runs = [run for run in arm.counted if run.tokens.counted(run.tokens.wall_ns)]
     if not runs:
-        reason = arm.refused or "no counted run"
+        reason = words(arm.refused or "no counted run")
         return ArmSummary(arm.label, arm.mode, 0, 0, verified=arm.verified, missing={"median_ns": reason})
     missing: dict[str, str] = {}
     walls = _pooled(runs, lambda tokens: tokens.wall_ns)
@@ -123,19 +125,19 @@ def _summary(result: BenchResult, arm: Arm) -> ArmSummary:
         needs = (
             "profile windows need CUDA" if result.engine.device == "cpu" else "no profile window was taken"
         )
-        missing["split"] = arm.windows[-1].reason if arm.windows else needs
+        missing["split"] = words(arm.windows[-1].reason) if arm.windows else needs
     spec, source = _spec(result)
     measured = result.bandwidth.copy_bytes_per_s if result.bandwidth else None
     weights, steps = result.engine.weight_bytes, tok_per_s / result.engine.batch
     if spec is None:
-        missing["mbu_spec"] = source
+        missing["mbu_spec"] = words(source)
     if measured is None:
         missing["mbu_measured"] = missing["bound_ns"]
     if arm.verified is None:
-        missing["verified"] = arm.verify_reason
+        missing["verified"] = words(arm.verify_reason)
     peaks = [run.peak_memory_bytes for run in runs if run.peak_memory_bytes is not None]
     if not peaks:
-        missing["peak_memory_bytes"] = runs[0].missing.get("peak_memory_bytes", "not measured")
+        missing["peak_memory_bytes"] = words(runs[0].missing.get("peak_memory_bytes", "not measured"))
     return ArmSummary(
         label=arm.label,
         mode=arm.mode,
@@ -185,12 +187,12 @@ def _bound(result: BenchResult, missing: dict[str, str]) -> int | None:
     bandwidth = result.bandwidth
     if bandwidth is None or not bandwidth.copy_bytes_per_s:
         reason = bandwidth.missing.get("copy_bytes_per_s") if bandwidth else None
-        missing["bound_ns"] = missing["beyond_bound_ns"] = reason or "bandwidth was not measured"
+        missing["bound_ns"] = missing["beyond_bound_ns"] = words(reason or "bandwidth was not measured")
         return None
     return weight_stream_bound_ns(result.engine.weight_bytes, bandwidth.copy_bytes_per_s)
 
 
-def _spec(result: BenchResult) -> tuple[float | None, str]:
+def _spec(result: BenchResult) -> tuple[float | None, ReasonOrText]:
     if result.engine.device == "cpu" and result.spec_bandwidth is None:
         return None, "decoding on the CPU"
     return specified_bandwidth(result.spec_bandwidth, result.gpu)

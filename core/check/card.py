@@ -10,6 +10,8 @@ from typing import Literal, TypeVar
 import msgspec
 
 from idlegap.core.bench.schema import BenchResult, Conditions, Run
+from idlegap.core.protocol.reasons import ReasonOrText
+from idlegap.core.text.reasons import words
 
 Grade = Literal["good", "warn", "bad", "n/a", "info"]
 Verdict = Literal["good", "not good", "no GPU"]
@@ -60,9 +62,9 @@ def worst(*grades: Grade) -> Grade:
     return max(grades, key=_ORDER.index)
 
 
-def unknown(name: str, reason: str) -> CardLine:
+def unknown(name: str, reason: ReasonOrText) -> CardLine:
     """The line of a reading that could not be taken."""
-    return CardLine(name, f"n/a: {reason}", "n/a")
+    return CardLine(name, f"n/a: {words(reason)}", "n/a")
 
 
 def counted_runs(result: BenchResult) -> list[Run]:
@@ -75,7 +77,7 @@ def seen(result: BenchResult, get: Callable[[Conditions], T | None]) -> list[T]:
     return [value for run in counted_runs(result) if (value := get(run.conditions)) is not None]
 
 
-def why_unseen(result: BenchResult, field: str) -> str:
+def why_unseen(result: BenchResult, field: str) -> ReasonOrText:
     """Why `field` of the conditions is known for no run."""
     reasons = (run.conditions.missing.get(field) for run in counted_runs(result))
     return next((reason for reason in reasons if reason), "no counted run")

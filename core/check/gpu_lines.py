@@ -10,6 +10,7 @@ from idlegap.core.measure.limits import HOST_SHARE
 from idlegap.core.measure.roofline import specified_bandwidth
 from idlegap.core.protocol.modes import BASELINE, REPLAYED, ModeName
 from idlegap.core.slow_tokens.context import SLOWING_REASONS
+from idlegap.core.text.reasons import words
 from idlegap.core.text.units import US, bandwidth, gigabytes, ms, percent, rate, us
 
 COPY_SHARES = (0.85, 0.70)
@@ -61,7 +62,7 @@ def _copy(result: BenchResult) -> CardLine:
     copied = result.bandwidth.copy_bytes_per_s
     spec, source = specified_bandwidth(result.spec_bandwidth, result.gpu)
     if spec is None:
-        return CardLine(name, f"{bandwidth(copied)} copied; specification n/a: {source}")
+        return CardLine(name, f"{bandwidth(copied)} copied; specification n/a: {words(source)}")
     return CardLine(
         name,
         f"{bandwidth(copied)} copied of {bandwidth(spec)} ({percent(copied / spec)})",

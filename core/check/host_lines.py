@@ -20,6 +20,7 @@ from idlegap.core.measure.limits import CONTENDED_SHARE, CONTENDED_STEAL_PCT, SA
 from idlegap.core.measure.statistics import MIN_RUNS, quantile
 from idlegap.core.protocol.modes import BASELINE
 from idlegap.core.text.names import cpu_name
+from idlegap.core.text.reasons import words
 from idlegap.core.text.units import ms, percent, times
 
 USABLE_CORES = (4.0, 2.0)
@@ -87,7 +88,7 @@ def _quota(result: BenchResult) -> CardLine:
     limited = host is not None and host.usable_cores < len(host.affinity)
     told = f"{host.usable_cores:g} cores" if host is not None and limited else "none"
     if not throttled:
-        reason = why_unseen(result, "throttled_ns")
+        reason = words(why_unseen(result, "throttled_ns"))
         if limited:
             return CardLine("CPU quota", f"{told}; throttling n/a: {reason}", "warn")
         return CardLine("CPU quota", f"{told} found; throttling n/a: {reason}")

@@ -15,6 +15,7 @@ from idlegap.core.measure.statistics import Ratio, ratio_interval
 from idlegap.core.protocol.modes import EAGER, MODE_NAMES, REPLAYED, ModeName
 from idlegap.core.text.limit_words import LIMIT_NAMES, LIMIT_WORDS
 from idlegap.core.text.phrases import sentence
+from idlegap.core.text.reasons import words
 from idlegap.core.text.units import US, bandwidth, interval, percent, rate, tenths, times, us
 
 
@@ -97,7 +98,7 @@ def limit_reason(machine: Machine) -> str:
     """What the *limit* column rests on, in one sentence."""
     limit = machine.limit
     if limit.limit == "unknown":
-        return f"unknown: {limit.reason}"
+        return f"unknown: {words(limit.reason)}"
     used = ""
     if machine.mbu_spec is not None and machine.spec_bytes_per_s is not None:
         used = f"{tenths(machine.mbu_spec)} of its {bandwidth(machine.spec_bytes_per_s)} stream the weights"

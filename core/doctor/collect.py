@@ -20,6 +20,7 @@ from idlegap.core.protocol.events import (
     ProfileWindow,
     SensorEvent,
 )
+from idlegap.core.protocol.reasons import Code, Reason, because
 from idlegap.core.protocol.settings import SYNTHETIC_TINY, Settings
 from idlegap.core.sensors.thread import ThreadCounters
 from idlegap.core.session.facts import Facts
@@ -34,6 +35,9 @@ ENGINE_TIMEOUT_S = 180.0
 
 PACKAGES = ("torch", "transformers", "triton", "nvidia-ml-py", "psutil", "textual")
 MODULES = {"nvidia-ml-py": "pynvml"}
+_ABSENT: dict[str, Code] = {"nvidia-ml-py": "no-bindings", "triton": "no-triton"}
+"""Packages that something other than an installation of idlegap brings."""
+
 CUDA, COMPILER = "CUDA in torch", "C compiler"
 """Names of what is no package."""
 
@@ -48,7 +52,7 @@ class Software:
 
     versions: dict[str, str] = field(default_factory=dict)
     cuda: str | None = None
-    missing: dict[str, str] = field(default_factory=dict)
+    missing: dict[str, Reason] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -56,7 +60,7 @@ class SensorReadings:
     """What the sensors said last; `run_delay_reason` says why a thread's run delay is n/a."""
 
     facts: Facts = field(default_factory=Facts)
-    run_delay_reason: str = ""
+    run_delay_reason: Reason | None = None
 
 
 @dataclass(slots=True)
@@ -67,7 +71,7 @@ class EngineAnswer:
     bandwidth: Bandwidth | None = None
     window: ProfileWindow | None = None
     probe: DispatchProbe | None = None
-    reason: str = ""
+    reason: Reason | None = None
 
 
 def doctor_settings() -> Settings:
@@ -78,14 +82,15 @@ def doctor_settings() -> Settings:
 def read_software(find: Callable[[str], object | None] = find_spec) -> Software:
     """What is installed, found without importing any of it."""
     versions: dict[str, str] = {}
-    missing: dict[str, str] = {}
+    missing: dict[str, Reason] = {}
     for package in PACKAGES:
         try:
             spec = find(MODULES.get(package, package))
         except (ImportError, ValueError):
             spec = None
         if spec is None:
-            missing[package] = f"{package} is not installed"
+            known = _ABSENT.get(package)
+            missing[package] = because(known) if known else because("not-installed", package=package)
             continue
         try:
             versions[package] = version(package)
@@ -93,9 +98,9 @@ def read_software(find: Callable[[str], object | None] = find_spec) -> Software:
             versions[package] = "of unknown version"
     cuda = _torch_cuda(find) if "torch" in versions else None
     if cuda is None and "torch" in versions:
-        missing[CUDA] = f"torch {versions['torch']} was built without CUDA"
+        missing[CUDA] = because("torch-without-cuda", version=versions["torch"])
     if not any(shutil.which(name) for name in COMPILERS):
-        missing[COMPILER] = "no C compiler, which compiled modes need"
+        missing[COMPILER] = because("no-compiler")
     return Software(versions, cuda, missing)
 
 
@@ -153,9 +158,9 @@ def ask_engine(driver: Driver) -> EngineAnswer:
         answer.window = windows[-1] if windows else None
         answer.probe = driver.probe()
     except EngineEndedError as error:
-        answer.reason = error.failed.reason
+        answer.reason = because("engine-ended", message=error.failed.reason, hint=error.failed.hint)
     except InterruptedBenchError:
-        answer.reason = "the engine did not answer in time"
+        answer.reason = because("engine-silent")
     finally:
         driver.close()
     return answer

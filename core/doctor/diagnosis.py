@@ -6,20 +6,22 @@ from types import MappingProxyType
 import msgspec
 
 from idlegap.core.doctor.collect import COMPILER, CUDA, EngineAnswer, SensorReadings, Software
-from idlegap.core.doctor.remedies import remedy
 from idlegap.core.protocol.events import CgroupSample, CpuSample, GpuInfo, GpuSample
 from idlegap.core.protocol.modes import MODES
+from idlegap.core.protocol.reasons import Reason, ReasonOrText, because, code_of
 from idlegap.core.system.locations import Folder
+from idlegap.core.text.reasons import remedy, words
 from idlegap.core.text.units import US, bandwidth, gigabytes, us
 
 
 class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One reading or mode. `text` is its value, or the reason why there is none."""
+    """One reading or mode. `text` is its value, or why there is none; `code` names that reason."""
 
     name: str
     available: bool
     text: str
     remedy: str = ""
+    code: str = ""
 
 
 class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -89,6 +91,8 @@ _UNITS = {
 }
 """By how the field's name ends."""
 
+_NOT_MEASURED, _NOT_READ = because("not-measured"), because("not-read")
+
 
 def diagnose(
     software: Software,
@@ -101,7 +105,7 @@ def diagnose(
     possible, reason = _gpu_decode(software, engine)
     return Diagnosis(
         possible,
-        reason,
+        words(reason or ""),
         (
             Section("software", tuple(_software(software))),
             Section("modes", tuple(_modes(software, engine))),
@@ -117,21 +121,28 @@ def _found(name: str, value: str) -> Finding:
     return Finding(name, True, value)
 
 
-def _absent(name: str, reason: str) -> Finding:
-    return Finding(name, False, reason, remedy(reason))
+def _absent(name: str, reason: ReasonOrText) -> Finding:
+    return Finding(name, False, words(reason), remedy(reason), code_of(reason) or "")
 
 
-def _gpu_decode(software: Software, engine: EngineAnswer | None) -> tuple[bool, str]:
+def _gpu_decode(software: Software, engine: EngineAnswer | None) -> tuple[bool, Reason | None]:
     """Whether it is possible, and if not, the deepest reason that is known."""
     if engine is not None and engine.ready is not None and engine.ready.device != "cpu":
-        return True, ""
+        return True, None
     if "torch" not in software.versions:
         return False, software.missing["torch"]
     if software.cuda is None:
         return False, software.missing[CUDA]
     if engine is None:
-        return False, "no engine was asked"
-    return False, engine.reason or "torch finds no usable GPU"
+        return False, because("no-engine-asked")
+    return False, engine.reason or because("no-usable-gpu")
+
+
+def _unanswered(engine: EngineAnswer | None) -> Reason:
+    """Why there is no engine that could be asked further."""
+    if engine is None:
+        return because("no-engine-asked")
+    return engine.reason or because("engine-silent")
 
 
 def _software(software: Software) -> Iterator[Finding]:
@@ -144,14 +155,14 @@ def _software(software: Software) -> Iterator[Finding]:
 
 def _modes(software: Software, engine: EngineAnswer | None) -> Iterator[Finding]:
     if engine is None or engine.ready is None:
-        reason = engine.reason if engine is not None else "no engine was asked"
+        reason = _unanswered(engine)
         if "torch" not in software.versions:
             reason = software.missing["torch"]
         yield from (_absent(spec.name, reason) for spec in MODES)
         return
     statuses = {status.name: status.reason for status in engine.ready.modes}
     for spec in MODES:
-        reason_or_none = statuses.get(spec.name, "not offered by this engine")
+        reason_or_none = statuses.get(spec.name, because("not-offered"))
         if reason_or_none is None and spec.compiles and COMPILER in software.missing:
             reason_or_none = software.missing[COMPILER]
         if reason_or_none is None:
@@ -162,7 +173,7 @@ def _modes(software: Software, engine: EngineAnswer | None) -> Iterator[Finding]
 
 def _engine(engine: EngineAnswer | None) -> Iterator[Finding]:
     if engine is None or engine.ready is None:
-        reason = engine.reason if engine is not None else "no engine was asked"
+        reason = _unanswered(engine)
         yield _absent("token times", reason)
         return
     yield _found("token times", f"on {engine.ready.device_name}")
@@ -171,18 +182,19 @@ def _engine(engine: EngineAnswer | None) -> Iterator[Finding]:
         yield _found("memory bandwidth", f"{bandwidth(copy)} copied")
     else:
         missing = engine.bandwidth.missing if engine.bandwidth is not None else {}
-        yield _absent("memory bandwidth", missing.get("copy_bytes_per_s", "not measured"))
+        yield _absent("memory bandwidth", missing.get("copy_bytes_per_s", _NOT_MEASURED))
     window = engine.window
     if window is not None and window.accepted:
         yield _found("device busy and idle gaps", f"profile window of {window.steps} steps")
     else:
-        yield _absent("device busy and idle gaps", window.reason if window is not None else engine.reason)
+        rejected = window.reason if window is not None else engine.reason or _NOT_MEASURED
+        yield _absent("device busy and idle gaps", rejected)
     probe = engine.probe
     if probe is not None and probe.launch_ns is not None:
         yield _found("cost of a launch", f"{us(probe.launch_ns)} {US}")
     else:
-        reason = probe.missing.get("launch_ns", "") if probe is not None else engine.reason
-        yield _absent("cost of a launch", reason or "not measured")
+        missing = probe.missing if probe is not None else {}
+        yield _absent("cost of a launch", missing.get("launch_ns") or engine.reason or _NOT_MEASURED)
     yield _reading("run delay", engine.ready.missing.get("run_delay_ns"))
 
 
@@ -192,25 +204,25 @@ def _host(sensors: SensorReadings) -> Iterator[Finding]:
         yield (
             _found("processor", host.cpu_model)
             if host.cpu_model
-            else _absent("processor", host.missing.get("cpu_model", "not read"))
+            else _absent("processor", host.missing.get("cpu_model", _NOT_READ))
         )
         yield _found("usable cores", f"{host.usable_cores:g} of {host.cores}")
         memory = host.memory_bytes
         yield (
             _found("memory", f"{gigabytes(memory)} GB")
             if memory
-            else _absent("memory", host.missing.get("memory_bytes", "not read"))
+            else _absent("memory", host.missing.get("memory_bytes", _NOT_READ))
         )
         around = ", ".join(filter(None, (host.virtualization, host.container)))
         yield _found("virtualisation", around or "none found")
     yield from _sample(sensors.facts.cpu, HOST_FIELDS)
     yield from _sample(sensors.facts.cgroup, CGROUP_FIELDS)
-    yield _reading("run delay of a thread", sensors.run_delay_reason or None)
+    yield _reading("run delay of a thread", sensors.run_delay_reason)
 
 
 def _gpu(sensors: SensorReadings) -> Iterator[Finding]:
     info = sensors.facts.gpu_info
-    whole = info.missing.get("nvml") if info is not None else "NVML does not answer"
+    whole = info.missing.get("nvml") if info is not None else because("nvml-silent")
     if whole is not None:
         names = [*GPU_INFO_FIELDS.values(), *GPU_FIELDS.values()]
         yield from (_absent(name, whole) for name in names)
@@ -222,9 +234,9 @@ def _gpu(sensors: SensorReadings) -> Iterator[Finding]:
 def _folders(folders: Mapping[str, Folder]) -> Iterator[Finding]:
     for name, folder in folders.items():
         if folder.path is None:
-            yield _absent(name, folder.reason)
+            yield _absent(name, folder.reason or _NOT_READ)
         else:
-            yield _found(name, "; ".join(filter(None, (str(folder.path), folder.reason))))
+            yield _found(name, "; ".join(filter(None, (str(folder.path), words(folder.reason or "")))))
 
 
 def _sample(
@@ -233,19 +245,19 @@ def _sample(
     """One finding for each of `fields`. That no quota is set is a reading, not a lack of one."""
     for field, name in fields.items():
         if event is None:
-            yield _absent(name, "no sample arrived")
+            yield _absent(name, because("no-sample"))
             continue
         value: object = getattr(event, field)
         reason = event.missing.get(field)
         if value is not None and value != ():
             yield _found(name, _shown(field, value))
-        elif reason == "no quota":
+        elif code_of(reason) == "no-quota":
             yield _found(name, "none set")
         else:
-            yield _absent(name, reason or "not read")
+            yield _absent(name, reason or _NOT_READ)
 
 
-def _reading(name: str, reason: str | None) -> Finding:
+def _reading(name: str, reason: ReasonOrText | None) -> Finding:
     return _found(name, "read for each token") if reason is None else _absent(name, reason)
 
 

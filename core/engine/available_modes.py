@@ -12,10 +12,12 @@ from idlegap.core.engine.device import Device
 from idlegap.core.engine.errors import UnsupportedError
 from idlegap.core.engine.model import LoadedModel, make_prompt
 from idlegap.core.engine.modes import MODE_CLASSES, Mode, Workload
-from idlegap.core.engine.out_of_memory import memory_words, one_memory_error
+from idlegap.core.engine.out_of_memory import memory_reason, one_memory_error
 from idlegap.core.protocol.events import EngineReady, ModeStatus
 from idlegap.core.protocol.modes import BASELINE, ModeName
+from idlegap.core.protocol.reasons import Reason, because
 from idlegap.core.protocol.settings import Settings
+from idlegap.core.text.reasons import words
 
 
 @dataclass(slots=True)
@@ -24,7 +26,7 @@ class Lineup:
 
     workload: Workload
     modes: dict[ModeName, Mode]
-    refused: dict[ModeName, str]
+    refused: dict[ModeName, Reason]
 
     @classmethod
     def build(cls, loaded: LoadedModel, device: Device, settings: Settings) -> "Lineup":
@@ -46,18 +48,18 @@ class Lineup:
                 prompt = make_prompt(loaded, device, settings.prompt_tokens, settings.batch)
                 workload = Workload.build(loaded.model, device, prompt, settings.cache_len)
         except torch.OutOfMemoryError as error:
-            raise UnsupportedError(memory_words(device, settings.batch)) from error
+            raise UnsupportedError(words(memory_reason(device, settings.batch))) from error
         lineup = cls(workload, {}, {})
         for name, mode_class in MODE_CLASSES.items():
             obstacle = mode_class.obstacle(workload)
             if settings.modes is not None and name not in settings.modes:
-                obstacle = "left out by --modes"
+                obstacle = because("left-out")
             if obstacle is None:
                 lineup.modes[name] = mode_class(workload)
             else:
                 lineup.refused[name] = obstacle
         if not lineup.modes or (settings.mode is not None and settings.mode not in lineup.modes):
-            refused = "; ".join(f"{name}: {reason}" for name, reason in lineup.refused.items())
+            refused = "; ".join(f"{name}: {words(reason)}" for name, reason in lineup.refused.items())
             raise UnsupportedError(
                 f"--mode {settings.mode or 'any'} cannot run here ({refused})",
                 f"available: {', '.join(lineup.modes) or 'none'}",
@@ -71,7 +73,7 @@ class Lineup:
         return BASELINE if BASELINE in self.modes else next(iter(self.modes))
 
     def describe(
-        self, t_ns: int, loaded: LoadedModel, settings: Settings, missing: dict[str, str]
+        self, t_ns: int, loaded: LoadedModel, settings: Settings, missing: dict[str, Reason]
     ) -> EngineReady:
         """The event that says what runs, on what, with which software."""
         device = self.workload.device

@@ -12,6 +12,7 @@ import torch
 
 from idlegap.core.engine.device import Device
 from idlegap.core.protocol.events import Bandwidth
+from idlegap.core.protocol.reasons import Reason, because
 
 REPEATS = 20
 MAX_BUFFER_BYTES = 4 << 30
@@ -22,15 +23,15 @@ MIN_BUFFER_BYTES = 256 << 20
 def measure_bandwidth(device: Device, clock: Callable[[], int] = time.perf_counter_ns) -> Bandwidth:
     """Copy and read bandwidth in bytes/s; on the CPU, or without room, None with the reason."""
     if not device.is_cuda:
-        return _missing(clock(), "needs CUDA")
+        return _missing(clock(), because("needs-cuda"))
     free, _ = device.memory_bytes()
     size = min(MAX_BUFFER_BYTES, free // 4) & ~0xFFFFF
     if size < MIN_BUFFER_BYTES:
-        return _missing(clock(), f"only {free / 1e9:.2f} GB of device memory free")
+        return _missing(clock(), because("little-memory", free_gb=free / 1e9))
     try:
         copy_s, read_s = _copy_and_read_seconds(size, device.torch)
     except torch.OutOfMemoryError:
-        return _missing(clock(), f"no room for two buffers of {size / 1e9:.2f} GB")
+        return _missing(clock(), because("no-memory-for-buffers", buffer_gb=size / 1e9))
     finally:
         # Both buffers are gone with the function that made them.
         torch.cuda.empty_cache()
@@ -59,5 +60,5 @@ def _best_seconds(work: Callable[[], Any]) -> float:
     return best
 
 
-def _missing(t_ns: int, reason: str) -> Bandwidth:
+def _missing(t_ns: int, reason: Reason) -> Bandwidth:
     return Bandwidth(t_ns, None, None, missing={"copy_bytes_per_s": reason, "read_bytes_per_s": reason})

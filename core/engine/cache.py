@@ -12,6 +12,8 @@ from typing import Any
 import torch
 from transformers import Cache, DynamicCache, PreTrainedModel, Qwen2ForCausalLM, StaticCache
 
+from idlegap.core.protocol.reasons import Reason, because
+
 CACHE_ARGUMENT = (
     "cache" if "cache" in inspect.signature(Qwen2ForCausalLM.forward).parameters else "past_key_values"
 )
@@ -45,14 +47,14 @@ def rewind(cache: Cache, saved: list[torch.Tensor]) -> None:
         layer.cumulative_length.copy_(value)
 
 
-def graph_obstacle(cache: Cache) -> str | None:
+def graph_obstacle(cache: Cache) -> Reason | None:
     """Why a step over this cache must not be captured, or None.
 
     A sliding layer decides on a Python integer whether its window is full; a graph would
     freeze that decision.
     """
     if any(getattr(layer, "is_sliding", False) for layer in cache.layers):
-        return "sliding-window attention branches on the host"
+        return because("sliding-window")
     if not all(hasattr(layer, "cumulative_length") for layer in cache.layers):
-        return "this cache keeps its position on the host"
+        return because("position-on-host")
     return None

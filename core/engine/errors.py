@@ -1,5 +1,8 @@
 """What went wrong, in one line and of one kind."""
 
+from idlegap.core.protocol.reasons import Reason
+from idlegap.core.text.reasons import words
+
 
 class UnsupportedError(RuntimeError):
     """This machine cannot do what was asked; `hint` says what would."""
@@ -10,7 +13,11 @@ class UnsupportedError(RuntimeError):
 
 
 class ModeError(RuntimeError):
-    """A mode cannot be prepared here; the message is shown as the mode's reason."""
+    """A mode cannot be prepared here; `reason` says why."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(words(reason))
+        self.reason = reason
 
 
 def first_line(error: BaseException) -> str:

@@ -14,6 +14,7 @@ import torch
 
 from idlegap.core.engine.device import Device
 from idlegap.core.protocol.events import DispatchProbe
+from idlegap.core.protocol.reasons import because
 
 LAUNCHES = 256
 """A quarter of the launch queue (1,024 entries): a full one would make the host wait."""
@@ -24,7 +25,7 @@ BATCHES = 20
 def probe_dispatch(device: Device, clock: Callable[[], int] = time.perf_counter_ns) -> DispatchProbe:
     """Host time per empty kernel; None with the reason on the CPU, where nothing is launched."""
     if not device.is_cuda:
-        reason = "needs CUDA"
+        reason = because("needs-cuda")
         return DispatchProbe(clock(), None, None, missing={"launch_ns": reason, "operator_ns": reason})
     one = torch.zeros(1, device=device.torch)
     launch = submission_ns(lambda: torch.cuda._sleep(0), device.synchronize, clock)

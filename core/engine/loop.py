@@ -20,7 +20,7 @@ from idlegap.core.engine.cache_lengths import LengthLog
 from idlegap.core.engine.errors import ModeError, UnsupportedError
 from idlegap.core.engine.launch_cost import probe_dispatch
 from idlegap.core.engine.modes import Mode, forget_compiled
-from idlegap.core.engine.out_of_memory import memory_words, one_memory_error
+from idlegap.core.engine.out_of_memory import memory_reason, one_memory_error
 from idlegap.core.engine.outbox import Outbox
 from idlegap.core.engine.profile import WINDOW_STEPS, Profiler
 from idlegap.core.engine.round_text import GeneratedText
@@ -50,7 +50,9 @@ from idlegap.core.protocol.events import (
     Stage,
 )
 from idlegap.core.protocol.modes import BASELINE, ModeName, mode_spec
+from idlegap.core.protocol.reasons import Reason, because
 from idlegap.core.sensors.thread import ThreadCounters
+from idlegap.core.text.reasons import words
 
 PROFILE_RETRY_NS = 10_000_000_000
 """After a rejected window the next one is taken this much later."""
@@ -212,7 +214,7 @@ class DecodeLoop:
             name for name in (BASELINE, *self._modes) if name not in self._refused and name in self._modes
         ]
         if not left:
-            reasons = "; ".join(f"{name}: {reason}" for name, reason in self._refused.items())
+            reasons = "; ".join(f"{name}: {words(reason)}" for name, reason in self._refused.items())
             raise UnsupportedError(f"no mode can run here: {reasons}")
         self._enter(left[0])
 
@@ -229,8 +231,8 @@ class DecodeLoop:
                 mode.workload.device.synchronize()
         except (ModeError, torch.OutOfMemoryError) as error:
             work = mode.workload
-            too_large = memory_words(work.device, work.prompt.shape[0])
-            reason = str(error) if isinstance(error, ModeError) else too_large
+            too_large = memory_reason(work.device, work.prompt.shape[0])
+            reason = error.reason if isinstance(error, ModeError) else too_large
             self._refused[mode.name] = reason
             self._outbox.put(ModeRefused(self._clock(), mode.name, reason))
             return False
@@ -298,7 +300,7 @@ class DecodeLoop:
                 self._mode.name,
                 finished.decoded,
                 peak_memory_bytes=peak,
-                missing={} if peak is not None else {"peak_memory_bytes": "needs CUDA"},
+                missing={} if peak is not None else {"peak_memory_bytes": because("needs-cuda")},
             )
         )
 
@@ -340,7 +342,7 @@ class DecodeLoop:
         followed by that at once and not told by itself.
         """
         if self._profiler is None:
-            reason = "profile windows need CUDA"
+            reason = because("windows-need-cuda")
             self._outbox.put(
                 ProfileWindow(self._clock(), mode=self._mode.name, steps=0, accepted=False, reason=reason)
             )
@@ -371,7 +373,7 @@ class DecodeLoop:
         """Compare the current mode with the baseline over a round, then begin a new one."""
         baseline = self._modes.get(BASELINE)
         if baseline is None:
-            self._not_verified(f"{BASELINE}: {self._refused[BASELINE]}")
+            self._not_verified(because("baseline-refused", self._refused[BASELINE], mode=BASELINE))
             return
         self._writer.flush()
         self._say("verifying", f"{self._mode.name} against {BASELINE}, {self._new_tokens} tokens")
@@ -386,16 +388,16 @@ class DecodeLoop:
             if math.isfinite(verified.noise_diff):
                 self._outbox.put(verified)
             else:
-                self._not_verified(f"{BASELINE} itself computes logits that are not numbers")
+                self._not_verified(because("baseline-not-numbers", mode=BASELINE))
         except torch.OutOfMemoryError:
             self._verifier = None
-            self._not_verified("not enough memory for a round of logits")
+            self._not_verified(because("no-memory-for-logits"))
         self._mode.enter()
         self._round = None
         self._writer.begin_warm_up()
         self._say("decoding")
 
-    def _not_verified(self, reason: str) -> None:
+    def _not_verified(self, reason: Reason) -> None:
         self._outbox.put(NotVerified(self._clock(), self._mode.name, reason))
 
     def _say(self, stage: Stage, detail: str = "") -> None:

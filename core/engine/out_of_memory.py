@@ -7,6 +7,7 @@ import torch
 
 from idlegap.core.engine.device import Device
 from idlegap.core.engine.errors import is_out_of_memory
+from idlegap.core.protocol.reasons import Code, Reason, because
 
 
 @contextmanager
@@ -22,8 +23,7 @@ def one_memory_error() -> Iterator[None]:
         raise
 
 
-def memory_words(device: Device, batch: int) -> str:
+def memory_reason(device: Device, batch: int) -> Reason:
     """Whose memory was not enough for what, and what would need less."""
-    whose = "device memory" if device.is_cuda else "memory"
-    less = "use a smaller --batch" if batch > 1 else "use fewer --prompt-tokens or a smaller --model"
-    return f"not enough {whose} for batch {batch:,}: {less}"
+    code: Code = "no-memory-for-batch" if batch > 1 else "no-memory-for-prompt"
+    return because(code, memory="device memory" if device.is_cuda else "memory", batch=batch)

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from idlegap.core.protocol.reasons import Code, Reason, because
+
 THIS_THREAD = 0
 """What the kernel's scheduling calls take for the calling thread."""
 
@@ -41,9 +43,10 @@ class Placement:
         self._autogroup = autogroup
         self._usable: set[int] = set()
 
-    def apply(self) -> tuple[str, ...]:
-        """Pin and nice this thread; one sentence for each thing that was refused."""
-        return tuple(refusal for refusal in (self._pin(), self._renice()) if refusal)
+    def apply(self) -> dict[str, Reason]:
+        """Pin and nice this thread; what was refused, by the setting's name."""
+        refused = {"pin_core": self._pin(), "nice": self._renice()}
+        return {name: reason for name, reason in refused.items() if reason is not None}
 
     @contextmanager
     def released(self) -> Iterator[None]:
@@ -59,29 +62,29 @@ class Placement:
         finally:
             os.sched_setaffinity(THIS_THREAD, pinned)
 
-    def _pin(self) -> str:
+    def _pin(self) -> Reason | None:
         if self._core is None:
-            return ""
+            return None
         usable = os.sched_getaffinity(THIS_THREAD)
         if self._core not in usable:
-            return f"--pin {self._core}: not done, this process may use core {_ranges(usable)} only"
+            return because("pin-outside", core=self._core, usable=_ranges(usable))
         try:
             os.sched_setaffinity(THIS_THREAD, {self._core})
         except OSError as error:
-            return f"--pin {self._core}: refused ({error.strerror})"
+            return because("pin-refused", core=self._core, detail=error.strerror or "")
         self._usable = usable
-        return ""
+        return None
 
-    def _renice(self) -> str:
+    def _renice(self) -> Reason | None:
         if self._nice is None:
-            return ""
+            return None
         try:
             self._set_nice(self._nice)
             self._nice_session(self._nice)
         except OSError as error:
-            why = "; going below 0 needs root or CAP_SYS_NICE" if self._nice < 0 else ""
-            return f"--nice {self._nice}: refused ({error.strerror}){why}"
-        return ""
+            code: Code = "nice-needs-root" if self._nice < 0 else "nice-refused"
+            return because(code, nice=self._nice, detail=error.strerror or "")
+        return None
 
     def _nice_session(self, nice: int) -> None:
         """With autogroup on, a nice value counts only against tasks of the same session, and

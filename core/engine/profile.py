@@ -33,6 +33,7 @@ from idlegap.core.engine.profiler_detach import Detacher
 from idlegap.core.measure.device_time import DeviceRecord, LaunchRecord, split_gaps, top_kernels, window_fault
 from idlegap.core.protocol.events import ProfileWindow
 from idlegap.core.protocol.modes import ModeName
+from idlegap.core.protocol.reasons import Reason, because
 
 WINDOW_STEPS = 4
 """Enough to see that counts divide evenly; about 6,000 records in eager."""
@@ -41,11 +42,13 @@ MARGIN_MARKERS = 8
 
 TOP_KERNELS = 12
 
-NO_RECORDS_HINT = "no kernel records: CUPTI is missing or another profiler (nsys, ncu) holds it"
-
 
 class ProfilerError(RuntimeError):
     """The profiler itself does not work here; decoding does."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = because("profiler-broken", detail=detail)
 
 
 @contextmanager
@@ -54,7 +57,7 @@ def _as_profiler_error() -> Iterator[None]:
         yield
     # Kineto, its bindings and torch's wrapper each complain in classes of their own.
     except Exception as error:
-        raise ProfilerError(f"the profiler does not work here: {first_line(error)}") from error
+        raise ProfilerError(first_line(error)) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,21 +94,22 @@ class Profiler:
         started = self._clock()
         device_records: list[DeviceRecord] = []
         launches: list[LaunchRecord] = []
-        broken = ""
+        broken: Reason | None = None
         try:
             device_records, launches = self._record(step, steps)
         except ProfilerError as error:
-            broken = str(error)
+            broken = error.reason
         # A step that fails goes past this: the driver may be past answering then.
         self._detacher.detach()
-        if broken:
+        if broken is not None:
             pause_ns = self._clock() - started
             return ProfileWindow(self._clock(), mode, steps, accepted=False, reason=broken, pause_ns=pause_ns)
         report = split_gaps(device_records, launches, steps)
         count = report.kernels // steps
-        fault = NO_RECORDS_HINT if report.records == 0 else window_fault(report, self._counts.get(mode))
+        no_records = because("no-kernel-records") if report.records == 0 else None
+        fault = no_records or window_fault(report, self._counts.get(mode))
         if fault is None and mode not in self._counts:
-            fault = f"first window, {count:,} kernels per step: waiting for a second one to agree"
+            fault = because("first-window", kernels=count)
         if report.records:
             self._counts[mode] = count
         mean = report.per_step()

@@ -14,6 +14,7 @@ import torch
 
 from idlegap.core.engine.modes import Mode
 from idlegap.core.protocol.events import Verified
+from idlegap.core.protocol.reasons import because
 
 FLAG_FACTOR = 10.0
 """A mode that differs from eager by more than this many times eager's own noise is flagged."""
@@ -60,7 +61,7 @@ class Verifier:
             logit_diff=difference if math.isfinite(difference) else None,
             noise_agree=self._noise_agree,
             noise_diff=self._noise,
-            missing={} if math.isfinite(difference) else {"logit_diff": "logits that are not numbers"},
+            missing={} if math.isfinite(difference) else {"logit_diff": because("logits-not-numbers")},
             flagged=not math.isfinite(difference)
             or difference > FLAG_FACTOR * max(self._noise, self._least_noise),
         )

@@ -20,6 +20,7 @@ from idlegap.core.protocol.events import EngineFailed, EngineStage, Notice, Stag
 from idlegap.core.protocol.settings import Settings
 from idlegap.core.sensors.thread import ThreadCounters
 from idlegap.core.system.locations import cache_dir
+from idlegap.core.text.reasons import words
 
 TRACE_LINES = 12
 """Of a traceback: the innermost calls, as many as the log's last lines."""
@@ -71,12 +72,16 @@ class EngineThread(threading.Thread):
         torch.set_grad_enabled(False)
         settings = self.settings
         device = choose_device(settings.device, settings.wait)
-        if device.is_cuda and cache.reason:
+        if device.is_cuda and cache.reason is not None:
             kept = "are not kept" if cache.path is None else f"are kept in {cache.path}"
-            self.outbox.put(Notice(self.clock(), f"compiled kernels {kept}; {cache.reason}"))
+            self.outbox.put(Notice(self.clock(), f"compiled kernels {kept}; {words(cache.reason)}"))
         loaded = load_model(settings.model, device, self._say)
         counters = ThreadCounters()
-        missing = {"run_delay_ns": counters.run_delay_reason} if counters.run_delay_reason else {}
+        no_run_delay = counters.run_delay_reason
+        missing = {"run_delay_ns": no_run_delay} if no_run_delay is not None else {}
+        placement = Placement(settings.pin_core, settings.nice)
+        refused = placement.apply()
+        missing |= refused
 
         def build(batch: int, prompt_tokens: int) -> Lineup:
             shape = settings.with_shape(batch, prompt_tokens)
@@ -84,15 +89,17 @@ class EngineThread(threading.Thread):
             self.outbox.put(lineup.describe(self.clock(), loaded, shape, missing))
             return lineup
 
-        lineup = build(settings.batch, settings.prompt_tokens)
-        self._say("bandwidth", "copying device memory")
-        self.outbox.put(measure_bandwidth(device, self.clock))
+        # What is refused stands in the event that describes the engine; threads that start while
+        # that is built are to have all cores.
+        with placement.released():
+            lineup = build(settings.batch, settings.prompt_tokens)
+            self._say("bandwidth", "copying device memory")
+            self.outbox.put(measure_bandwidth(device, self.clock))
         # Long-lived objects leave the collector's sight: its passes would land in tokens.
         gc.collect()
         gc.freeze()
-        placement = Placement(settings.pin_core, settings.nice)
-        for refusal in placement.apply():
-            self.outbox.put(Notice(self.clock(), refusal))
+        for reason in refused.values():
+            self.outbox.put(Notice(self.clock(), words(reason)))
         loop = DecodeLoop(
             lineup,
             build,

@@ -13,6 +13,7 @@ from statistics import median
 from idlegap.core.measure.limits import DISPATCH_SHARE, SAME_WORK, host_sets_pace
 from idlegap.core.measure.typical_token import LEAST_TOKENS
 from idlegap.core.protocol.events import Token
+from idlegap.core.protocol.reasons import Reason, because
 
 RECENT_LEAST_TOKENS = 8
 """Of fewer tokens the median is anybody's; at 94 ms a token two seconds hold 21."""
@@ -56,7 +57,7 @@ class LeastCpu:
         self._block.clear()
 
 
-def cpu_work(recent: Sequence[Token], least: LeastCpu, busy_ns: int | None) -> CpuWork | str:
+def cpu_work(recent: Sequence[Token], least: LeastCpu, busy_ns: int | None) -> CpuWork | Reason:
     """CPU time over the `recent` tokens, newest first, beside the least, or the reason why it tells
     nothing. Slow is what they and the newest of them are: else the host has just become faster.
 
@@ -64,20 +65,20 @@ def cpu_work(recent: Sequence[Token], least: LeastCpu, busy_ns: int | None) -> C
     fastest tokens ever, because it may be older than a GPU that slowed down.
     """
     if len(recent) < RECENT_LEAST_TOKENS:
-        return f"only {len(recent)} tokens in the last 2 s"
+        return because("few-recent-tokens", tokens=len(recent))
     if not _dispatch_fills(recent):
-        return "the thread also waits for the GPU"
+        return because("waits-for-gpu")
     cpu_ns = _cpu_ns(recent)
     newest_ns = _cpu_ns(recent[:RECENT_LEAST_TOKENS])
     if cpu_ns is None or newest_ns is None:
-        return "no CPU clock of a thread"
+        return because("no-thread-clock")
     if least.ns is None or least.wall_ns is None:
-        return f"needs {LEAST_TOKENS} tokens"
+        return because("few-tokens", tokens=LEAST_TOKENS)
     if busy_ns is None:
-        return "needs a profile window"
+        return because("needs-window")
     fastest_ns = min(_wall_ns(recent), least.wall_ns)
     if not host_sets_pace(fastest_ns, fastest_ns, busy_ns):
-        return "the GPU works for most of a token, and the thread may wait for it"
+        return because("gpu-fills-token")
     least_ns = min(cpu_ns, least.ns)
     return CpuWork(cpu_ns, least_ns, slow=min(cpu_ns, newest_ns) > SAME_WORK * least_ns)
 

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from idlegap.core.protocol.events import KernelTotal, ProfileWindow
+from idlegap.core.protocol.reasons import Reason, because
 
 MAX_UNMATCHED_SHARE = 0.01
 """Every record matched in all windows tried so far; above 1 % the split is guesswork."""
@@ -225,23 +226,23 @@ def top_kernels(records: Iterable[DeviceRecord], steps: int, n: int) -> tuple[Ke
     return tuple(KernelTotal(name, counts[name] / steps, round(totals[name] / steps)) for name in ranked)
 
 
-def window_fault(report: GapReport, expected_kernels_per_step: int | None) -> str | None:
+def window_fault(report: GapReport, expected_kernels_per_step: int | None) -> Reason | None:
     """Why this window must not be believed, or None where nothing speaks against it.
 
     Profilers lose records in repeated sessions, so the count is the witness: it must be the
     same in each step, and the same as in the last accepted window of the same mode.
     """
     if report.records == 0:
-        return "no device records: the profiler delivered nothing"
+        return because("no-device-records")
     if report.kernels % report.steps:
-        return f"{report.kernels:,} kernels do not divide by {report.steps} steps: records were lost"
+        return because("records-lost", kernels=report.kernels, steps=report.steps)
     count = report.kernels // report.steps
     if expected_kernels_per_step is not None and count != expected_kernels_per_step:
-        return f"{count:,} kernels per step, {expected_kernels_per_step:,} expected"
+        return because("kernels-differ", kernels=count, expected=expected_kernels_per_step)
     if report.invalid:
-        return f"{report.invalid:,} device records end before they start"
+        return because("records-reversed", records=report.invalid)
     if report.unmatched > MAX_UNMATCHED_SHARE * report.records:
-        return f"{report.unmatched:,} of {report.records:,} device records have no launch record"
+        return because("no-launch-records", unmatched=report.unmatched, records=report.records)
     return None
 
 
@@ -258,7 +259,7 @@ def split_token(wall_ns: int, profile: ProfileWindow, bound_ns: int | None) -> S
         ValueError: for a rejected window or a negative wall time.
     """
     if not profile.accepted:
-        raise ValueError(f"the window was rejected: {profile.reason}")
+        raise ValueError("the window was rejected")
     if wall_ns < 0:
         raise ValueError(f"wall {wall_ns} ns: negative")
     busy = min(profile.busy_ns, wall_ns)

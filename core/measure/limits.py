@@ -19,6 +19,7 @@ from typing import Literal
 
 from idlegap.core.measure.device_time import Split
 from idlegap.core.measure.statistics import Ratio
+from idlegap.core.protocol.reasons import ReasonOrText
 
 Limit = Literal["host", "gpu", "bandwidth", "mixed", "unknown"]
 
@@ -94,7 +95,7 @@ class Judgement:
     device_gap_ns: int | None = None
     bound_ns: int | None = None
     host_paced: bool = False
-    reason: str = ""
+    reason: ReasonOrText = ""
 
     @property
     def inferred(self) -> bool:
@@ -113,7 +114,7 @@ class Judgement:
 
 
 def judge(
-    split: Split | None, *, wall_ns: int, dispatch_ns: int | None = None, reason: str = ""
+    split: Split | None, *, wall_ns: int, dispatch_ns: int | None = None, reason: ReasonOrText = ""
 ) -> Judgement:
     """Judge the token of `wall_ns` whose parts are `split`; without one, `reason` says why."""
     if split is None or wall_ns <= 0:

@@ -15,6 +15,7 @@ compares cards; against the *measured* one it says how far this card is from its
 from dataclasses import dataclass
 
 from idlegap.core.protocol.events import Bandwidth, EngineReady, GpuInfo
+from idlegap.core.protocol.reasons import ReasonOrText
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class Ceiling:
 
     bound_ns: int | None
     spec_bytes_per_s: float | None
-    spec_source: str
+    spec_source: ReasonOrText
     mbu_spec: float | None
     mbu_measured: float | None
     bandwidth: Bandwidth | None
@@ -55,7 +56,7 @@ def mbu(weight_bytes: int, steps_per_s: float, bytes_per_s: float) -> float:
     return weight_bytes * steps_per_s / bytes_per_s
 
 
-def specified_bandwidth(override: float | None, gpu: GpuInfo | None) -> tuple[float | None, str]:
+def specified_bandwidth(override: float | None, gpu: GpuInfo | None) -> tuple[float | None, ReasonOrText]:
     """The specified bandwidth in bytes/s and where it came from, or None and why."""
     if override is not None:
         return override, "--spec-bandwidth"

@@ -16,6 +16,7 @@ from idlegap.core.session.snapshot import TOKENLESS, ModeView, Snapshot, StageVi
 from idlegap.core.slow_tokens.causes import Contention
 from idlegap.core.slow_tokens.contention import RECENT_NS
 from idlegap.core.text.limit_words import limit_head
+from idlegap.core.text.reasons import logit_diff_words
 
 LONGEST = 160
 """Two lines of an 80-column terminal."""
@@ -148,7 +149,7 @@ def _wrong_tokens(verified: Verified) -> str:
     wrong = verified.steps - verified.agree
     return (
         f"{verified.mode} decodes wrongly, so its speed means nothing: {wrong} of {verified.steps} tokens "
-        f"differ, logits by {verified.logit_diff_text} (eager's own noise {verified.noise_diff:.3g})."
+        f"differ, logits by {logit_diff_words(verified)} (eager's own noise {verified.noise_diff:.3g})."
     )
 
 

@@ -4,8 +4,8 @@ The same structs cross the pipe (MessagePack), make up a recording (JSON lines),
 analysis and reach the screen. Every event carries ``t_ns``, CLOCK_MONOTONIC nanoseconds
 (``time.perf_counter_ns`` on Linux), so that events of both processes share one time axis.
 
-A reading that could not be taken is None, and its reason stands in the event's ``missing``
-under the field's name; it is never 0.
+A reading that could not be taken is None, and its reason (`core.protocol.reasons`) stands in the
+event's ``missing`` under the field's name; it is never 0.
 """
 
 from typing import Literal
@@ -23,9 +23,11 @@ from idlegap.core.protocol.quantities import (
     Positive,
     Share,
 )
+from idlegap.core.protocol.reasons import Missing, ReasonOrText
 from idlegap.core.protocol.settings import Wait
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+"""2: reasons are codes with fields; they were words in 1, which is still read."""
 
 Stage = Literal[
     "starting",
@@ -71,7 +73,7 @@ class ModeStatus(msgspec.Struct, frozen=True, array_like=True):
     """Whether a mode can run here, and if not, why."""
 
     name: ModeName
-    reason: str | None = None
+    reason: ReasonOrText | None = None
 
     @property
     def available(self) -> bool:
@@ -83,7 +85,8 @@ class EngineReady(Event, frozen=True, tag="ready"):
 
     `weight_bytes` counts the storages resident on the device, tied weights once.
     `tid` is the decode thread's kernel id. `device_uuid` is torch's (no ``GPU-`` prefix).
-    `wait` is how the decode thread waits for a token.
+    `wait` is how the decode thread waits for a token. `missing` also has ``pin_core`` and ``nice``
+    where the kernel refused them.
     """
 
     pid: Count
@@ -108,7 +111,7 @@ class EngineReady(Event, frozen=True, tag="ready"):
     python: str
     cuda: str | None = None
     wait: Wait = "spin"
-    missing: dict[str, str] = {}
+    missing: Missing = {}
 
 
 class ModeEntered(Event, frozen=True, tag="mode"):
@@ -122,7 +125,7 @@ class ModeRefused(Event, frozen=True, tag="mode-refused"):
     """`mode` cannot run here or failed to start; decoding goes on in the previous one."""
 
     mode: ModeName
-    reason: str
+    reason: ReasonOrText
 
 
 class RoundStarted(Event, frozen=True, tag="round"):
@@ -146,7 +149,7 @@ class RoundFinished(Event, frozen=True, tag="round-finished"):
     mode: ModeName
     tokens: Count
     peak_memory_bytes: Count | None = None
-    missing: dict[str, str] = {}
+    missing: Missing = {}
 
 
 class Token(msgspec.Struct, frozen=True, array_like=True):
@@ -223,7 +226,7 @@ class ProfileWindow(Event, frozen=True, tag="profile"):
     mode: ModeName
     steps: Count
     accepted: bool
-    reason: str = ""
+    reason: ReasonOrText = ""
     busy_ns: Ns = 0
     busy_sum_ns: Ns = 0
     kernels: Count = 0
@@ -249,7 +252,7 @@ class Bandwidth(Event, frozen=True, tag="bandwidth"):
     copy_bytes_per_s: BytesPerSecond | None
     read_bytes_per_s: BytesPerSecond | None
     buffer_bytes: Count = 0
-    missing: dict[str, str] = {}
+    missing: Missing = {}
 
 
 class Verified(Event, frozen=True, tag="verified"):
@@ -266,19 +269,14 @@ class Verified(Event, frozen=True, tag="verified"):
     noise_agree: Count
     noise_diff: Distance
     flagged: bool
-    missing: dict[str, str] = {}
-
-    @property
-    def logit_diff_text(self) -> str:
-        """The difference to three digits, or why there is none."""
-        return self.missing.get("logit_diff", "n/a") if self.logit_diff is None else f"{self.logit_diff:.3g}"
+    missing: Missing = {}
 
 
 class NotVerified(Event, frozen=True, tag="not-verified"):
     """A comparison of `mode` with eager-static was asked for and cannot be made."""
 
     mode: ModeName
-    reason: str
+    reason: ReasonOrText
 
 
 class DispatchProbe(Event, frozen=True, tag="dispatch-probe"):
@@ -291,7 +289,7 @@ class DispatchProbe(Event, frozen=True, tag="dispatch-probe"):
     launch_ns: Ns | None
     operator_ns: Ns | None
     launches: Count = 0
-    missing: dict[str, str] = {}
+    missing: Missing = {}
 
 
 class Notice(Event, frozen=True, tag="notice"):
@@ -327,7 +325,7 @@ class HostInfo(Event, frozen=True, tag="host"):
     virtualization: str | None = None
     container: str | None = None
     kernel: str = ""
-    missing: dict[str, str] = {}
+    missing: Missing = {}
 
 
 class CpuSample(Event, frozen=True, tag="cpu"):
@@ -345,14 +343,14 @@ class CpuSample(Event, frozen=True, tag="cpu"):
     decode_core: Count | None = None
     load_1m: Amount | None = None
     core_mhz: Amount | None = None
-    missing: dict[str, str] = {}
+    missing: Missing = {}
 
 
 class CgroupSample(Event, frozen=True, tag="cgroup"):
     """Quota and pressure. Counters are differences since the previous sample.
 
     `quota_cores` is the smallest CPU quota on the path to the root; None with the reason
-    ``no quota`` where none is set. `pressure_us` is the PSI "some" total.
+    ``no-quota`` where none is set. `pressure_us` is the PSI "some" total.
     """
 
     quota_cores: Amount | None = None
@@ -361,7 +359,7 @@ class CgroupSample(Event, frozen=True, tag="cgroup"):
     cgroup_pressure_us: Count | None = None
     system_pressure_us: Count | None = None
     interval_ns: Ns = 0
-    missing: dict[str, str] = {}
+    missing: Missing = {}
 
 
 class GpuInfo(Event, frozen=True, tag="gpu"):
@@ -378,7 +376,7 @@ class GpuInfo(Event, frozen=True, tag="gpu"):
     pcie_generation: Count | None = None
     pcie_width: Count | None = None
     ecc: bool | None = None
-    missing: dict[str, str] = {}
+    missing: Missing = {}
 
     @property
     def spec_bytes_per_s(self) -> float | None:
@@ -409,7 +407,7 @@ class GpuSample(Event, frozen=True, tag="gpu-sample"):
     gpm_dram_pct: Amount | None = None
     call_ns: Ns = 0
     util_samples_pct: Amount | None = None
-    missing: dict[str, str] = {}
+    missing: Missing = {}
 
 
 # --- the monitor itself -------------------------------------------------------

@@ -11,6 +11,7 @@ from idlegap.core.protocol.modes import BASELINE, REPLAYED
 from idlegap.core.report.gather import Report
 from idlegap.core.report.modes import ModeRow
 from idlegap.core.text.limit_words import limit_head
+from idlegap.core.text.reasons import words
 from idlegap.core.text.units import bandwidth, ms, percent, rate, times
 
 
@@ -51,7 +52,7 @@ def _controlled(facts: Report) -> Iterator[str]:
 def _where_it_goes(mode: ModeRow) -> str:
     token = f"In {mode.name} a token takes {ms(mode.wall_ns)} ms"
     if mode.split is None:
-        return f"{token}; what the GPU did meanwhile was not measured ({mode.split_reason})."
+        return f"{token}; what the GPU did meanwhile was not measured ({words(mode.split_reason)})."
     found, idle_ns = mode.judgement, mode.split.idle_ns
     return (
         f"{token}: the GPU works for {ms(mode.split.busy_ns)} ms of it and idles for {ms(idle_ns)} ms "

@@ -10,6 +10,7 @@ from idlegap.core.measure.rate import speed_up, tokens_per_s
 from idlegap.core.measure.roofline import Ceiling, mbu
 from idlegap.core.measure.statistics import quantile
 from idlegap.core.protocol.modes import BASELINE, MODE_NAMES, ModeName
+from idlegap.core.protocol.reasons import ReasonOrText
 from idlegap.core.session.setup import Setup, Times
 
 
@@ -33,7 +34,7 @@ class ModeRow:
     mbu_spec: float | None
     speedup: float | None
     split: Split | None
-    split_reason: str
+    split_reason: ReasonOrText
     kernels: int | None
 
     @property

@@ -8,6 +8,7 @@ from idlegap.core.protocol.modes import MODES
 from idlegap.core.report import charts, tables
 from idlegap.core.report.conclusion import conclusion
 from idlegap.core.report.gather import Report
+from idlegap.core.text.reasons import words
 
 
 def render(facts: Report) -> str:
@@ -39,6 +40,7 @@ def render(facts: Report) -> str:
         strip=_image(charts.strip(points, facts.modes, bound_ns)) if points else "",
         bars=_image(charts.bars(facts.modes)) if facts.modes else "",
         causes=_image(charts.causes(totals)) if totals else "",
+        words=words,
     )
 
 

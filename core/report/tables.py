@@ -9,6 +9,7 @@ from idlegap.core.report.host_speed import speed_remarks
 from idlegap.core.report.modes import ModeRow
 from idlegap.core.slow_tokens.explain import SlowToken, total_shares
 from idlegap.core.text.names import cpu_name
+from idlegap.core.text.reasons import logit_diff_words, words
 from idlegap.core.text.units import bandwidth, gigabytes, ms, percent, times
 
 Rows = list[tuple[str, ...]]
@@ -84,7 +85,7 @@ def verified(facts: Report) -> Rows:
             found.mode,
             f"{found.agree:,} of {found.steps:,}",
             f"{found.noise_agree:,} of {found.steps:,}",
-            found.logit_diff_text,
+            logit_diff_words(found),
             f"{found.noise_diff:.4f}",
             "differs by more than ten times that" if found.flagged else "within eager's own noise",
         )
@@ -166,12 +167,12 @@ def _mean(samples: Sequence[GpuSample], name: str, factor: float, unit: str) -> 
     if values:
         return f"{fmean(values) * factor:,.0f} {unit}"
     reason = next((sample.missing[name] for sample in samples if name in sample.missing), None)
-    return f"{NOT_AVAILABLE}: {reason}" if reason else NOT_AVAILABLE
+    return f"{NOT_AVAILABLE}: {words(reason)}" if reason else NOT_AVAILABLE
 
 
 def _gpu_rows(gpu: GpuInfo) -> Iterator[tuple[str, str]]:
     if gpu.name is None:
-        yield "GPU", f"{NOT_AVAILABLE}: {gpu.missing.get('name', 'not read')}"
+        yield "GPU", f"{NOT_AVAILABLE}: {words(gpu.missing.get('name', 'not read'))}"
         return
     parts = [gpu.name]
     if gpu.memory_bytes is not None:
@@ -219,7 +220,7 @@ def _ceiling_rows(facts: Report) -> Iterator[tuple[str, str]]:
     measured = limits.bandwidth.copy_bytes_per_s if limits.bandwidth is not None else None
     spec = bandwidth(limits.spec_bytes_per_s) if limits.spec_bytes_per_s else NOT_AVAILABLE
     copied = bandwidth(measured) if measured else NOT_AVAILABLE
-    yield "bandwidth", f"{copied} measured, {spec} specified ({limits.spec_source})"
+    yield "bandwidth", f"{copied} measured, {spec} specified ({words(limits.spec_source)})"
     if limits.bound_ns is not None:
         yield "bound", f"{ms(limits.bound_ns)} ms: reading all weights once at the measured bandwidth"
 

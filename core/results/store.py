@@ -16,8 +16,9 @@ from idlegap.core.bench.schema import BenchResult, PublishedFigures
 from idlegap.core.check.check import CheckResult
 from idlegap.core.system.files import FileError, open_input, whole_file
 
-SCHEMA_VERSION = 1
-"""Raised whenever a reader of the version before could not read a new file."""
+SCHEMA_VERSION = 2
+"""Raised whenever a reader of the version before could not read a new file. 2: reasons are codes with
+fields; they were words in 1."""
 
 BENCH = "idlegap-bench"
 CHECK = "idlegap-check"

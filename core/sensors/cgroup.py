@@ -5,10 +5,12 @@ Documentation/scheduler/sched-bwc.rst (v1) and Documentation/accounting/psi.rst.
 """
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from idlegap.core.protocol.events import CgroupSample
+from idlegap.core.protocol.reasons import Reason, because
 from idlegap.core.sensors.errors import ReadingError
 from idlegap.core.sensors.mounts import CgroupDir, Mount, find_cpu_cgroup, find_unified_cgroup
 from idlegap.core.sensors.pacing import SECOND, Every
@@ -51,14 +53,14 @@ def throttling(directory: Path, version: int) -> Throttling:
     try:
         text = (directory / "cpu.stat").read_text()
     except OSError as error:
-        raise ReadingError(f"cpu.stat: {error.strerror}") from error
+        raise ReadingError(because("cpu-stat-unreadable", detail=error.strerror or "")) from error
     fields = dict(line.split(maxsplit=1) for line in text.splitlines() if " " in line.strip())
     try:
         if version == 2:
             return Throttling(int(fields["nr_throttled"]), int(fields["throttled_usec"]) * 1000)
         return Throttling(int(fields["nr_throttled"]), int(fields["throttled_time"]))
     except (KeyError, ValueError) as error:
-        raise ReadingError("no CPU controller on this cgroup") from error
+        raise ReadingError(because("no-cpu-controller")) from error
 
 
 def pressure_us(path: Path) -> int:
@@ -70,12 +72,12 @@ def pressure_us(path: Path) -> int:
     try:
         text = path.read_text()
     except FileNotFoundError as error:
-        raise ReadingError("no PSI here") from error
+        raise ReadingError(because("no-psi")) from error
     except OSError as error:
-        raise ReadingError(f"PSI: {error.strerror}") from error
+        raise ReadingError(because("psi-unreadable", detail=error.strerror or "")) from error
     found = _SOME_TOTAL.search(text)
     if found is None:
-        raise ReadingError("PSI: no total")
+        raise ReadingError(because("psi-unreadable", detail="no total"))
     return int(found[1])
 
 
@@ -86,15 +88,13 @@ class CgroupReader:
         self._system_psi = root / "proc/pressure/cpu"
         self._cpu: CgroupDir | None = None
         self._unified: CgroupDir | None = None
-        self._cpu_reason = self._unified_reason = ""
+        self._cpu_reason = because("no-cgroup")
         try:
             self._cpu = find_cpu_cgroup(root, mounts)
         except ReadingError as error:
             self._cpu_reason = error.reason
-        try:
+        with suppress(ReadingError):
             self._unified = find_unified_cgroup(root, mounts)
-        except ReadingError:
-            self._unified_reason = "no cgroup v2, which alone has pressure"
         self._quota_every = Every(QUOTA_EVERY_NS)
         self._quotas: dict[Path, float] = {}
         self._throttling: dict[Path, Throttling] = {}
@@ -114,9 +114,9 @@ class CgroupReader:
         """
         if self._quota_every.due(now_ns):
             self._read_quotas()
-        missing: dict[str, str] = {}
+        missing: dict[str, Reason] = {}
         if self.quota is None:
-            missing["quota_cores"] = "no quota" if self._cpu else self._cpu_reason
+            missing["quota_cores"] = because("no-quota") if self._cpu else self._cpu_reason
         held = self._throttled_since(missing)
         cgroup_us = self._pressure_since("cgroup_pressure_us", missing)
         system_us = self._pressure_since("system_pressure_us", missing)
@@ -140,7 +140,7 @@ class CgroupReader:
         found = {level: quota_cores(level, version) for level in levels}
         self._quotas = {level: cores for level, cores in found.items() if cores is not None}
 
-    def _throttled_since(self, missing: dict[str, str]) -> Throttling | None:
+    def _throttled_since(self, missing: dict[str, Reason]) -> Throttling | None:
         """Throttling since the last call, summed over the levels that set a quota.
 
         A cgroup's own counters leave out what its ancestors' quotas did, so those are read
@@ -156,7 +156,7 @@ class CgroupReader:
                 reason = error.reason
         pairs = [(before[level], after) for level, after in self._throttling.items() if level in before]
         if not pairs:
-            reason = "no earlier reading" if self._throttling else reason
+            reason = because("first-reading") if self._throttling else reason
             missing.update(throttled=reason, throttled_ns=reason)
             return None
         # Counters may run backwards under lxcfs.
@@ -165,7 +165,7 @@ class CgroupReader:
             sum(max(0, after.time_ns - earlier.time_ns) for earlier, after in pairs),
         )
 
-    def _pressure_since(self, name: str, missing: dict[str, str]) -> int | None:
+    def _pressure_since(self, name: str, missing: dict[str, Reason]) -> int | None:
         before = self._pressure.pop(name, None)
         try:
             total = pressure_us(self._system_psi if name == "system_pressure_us" else self._own_psi())
@@ -174,15 +174,15 @@ class CgroupReader:
             return None
         self._pressure[name] = total
         if before is None:
-            missing[name] = "no earlier reading"
+            missing[name] = because("first-reading")
             return None
         return max(0, total - before)
 
     def _own_psi(self) -> Path:
         if self._unified is None:
-            raise ReadingError(self._unified_reason)
+            raise ReadingError(because("no-cgroup-v2"))
         # Only the root of the whole hierarchy lacks this file. Its pressure is the machine's,
         # and showing the same number twice would call other containers' waiting our own.
         if not (self._unified.own / "cgroup.type").exists():
-            raise ReadingError("in the root cgroup: the same as the machine's")
+            raise ReadingError(because("root-cgroup"))
         return self._unified.own / "cpu.pressure"

@@ -13,13 +13,15 @@ from typing import NamedTuple, Protocol
 import psutil
 
 from idlegap.core.protocol.events import CpuSample
+from idlegap.core.protocol.reasons import Reason, because
 from idlegap.core.sensors.errors import ReadingError
 from idlegap.core.sensors.virtual import read_line
 
 CPU_FIELDS = tuple(name for name in CpuSample.__struct_fields__ if name not in {"t_ns", "missing"})
 
-_NO_ENGINE = "the engine is not running yet"
-_FIRST = "no earlier reading"
+_NO_ENGINE = because("no-engine")
+_FIRST = because("first-reading")
+_STILL = because("cpu-times-still")
 
 
 class CoreTimes(NamedTuple):
@@ -52,10 +54,11 @@ class PsutilCounters:
             rows = psutil.cpu_times(percpu=True)
         # psutil works out the fields at import; where that failed it has no row type to call.
         except (OSError, ValueError, TypeError, IndexError) as error:
-            raise ReadingError(f"/proc/stat unreadable: {type(error).__name__}") from error
+            reason = because("unreadable", path="/proc/stat", detail=type(error).__name__)
+            raise ReadingError(reason) from error
         cores = tuple(_core_times(row._asdict()) for row in rows)
         if not any(core.total_s for core in cores):
-            raise ReadingError("/proc/stat is all zero (gVisor?)")
+            raise ReadingError(because("cpu-times-zero"))
         return cores
 
     def process_s(self, pid: int) -> float:
@@ -63,7 +66,7 @@ class PsutilCounters:
         try:
             times = psutil.Process(pid).cpu_times()
         except (psutil.Error, OSError, ValueError) as error:
-            raise ReadingError(f"process {pid}: {_why(error)}") from error
+            raise ReadingError(because("process-unreadable", pid=pid, detail=_why(error))) from error
         return times.user + times.system
 
     def last_core(self, tid: int) -> int:
@@ -71,7 +74,7 @@ class PsutilCounters:
         try:
             return psutil.Process(tid).cpu_num()
         except (psutil.Error, OSError, ValueError, IndexError) as error:
-            raise ReadingError(f"thread {tid}: {_why(error)}") from error
+            raise ReadingError(because("thread-unreadable", tid=tid, detail=_why(error))) from error
 
 
 class CpuReader:
@@ -110,7 +113,7 @@ class CpuReader:
         before_ns, self._sampled_ns = self._sampled_ns, now_ns
         interval_s = 0.0 if before_ns is None else (now_ns - before_ns) / 1e9
         pid, tid = self._engine or (None, None)
-        missing: dict[str, str] = {}
+        missing: dict[str, Reason] = {}
         core_pct, steal_pct = self._core_pct(missing)
         monitor_pct = self._monitor_pct(pid, interval_s, missing)
         engine_pct = self._engine_pct(pid, interval_s, missing)
@@ -121,7 +124,7 @@ class CpuReader:
         if not core_pct:
             missing["others_pct"] = missing["core_pct"]
         elif pid is not None and engine_pct is None:
-            missing["others_pct"] = f"engine: {missing['engine_pct']}"
+            missing["others_pct"] = because("of-engine", missing["engine_pct"])
         else:
             # Jiffies of the cores and of a process do not tick together: no less than nothing.
             others_pct = max(0.0, sum(core_pct) - (engine_pct or 0.0) - (monitor_pct or 0.0))
@@ -138,7 +141,7 @@ class CpuReader:
             missing=missing,
         )
 
-    def _core_pct(self, missing: dict[str, str]) -> tuple[tuple[float, ...], float | None]:
+    def _core_pct(self, missing: dict[str, Reason]) -> tuple[tuple[float, ...], float | None]:
         """Busy share of every core, and the stolen share of the whole machine, in percent."""
         before = self._cores
         try:
@@ -155,22 +158,22 @@ class CpuReader:
             for old, new in zip(before, self._cores, strict=True)
         ]
         if any(core.total_s <= 0 for core in passed):
-            missing.update(core_pct="/proc/stat stood still", steal_pct="/proc/stat stood still")
+            missing.update(core_pct=_STILL, steal_pct=_STILL)
             return (), None
         busy = tuple(_share(core.busy_s, core.total_s) for core in passed)
         return busy, sum(_share(core.steal_s, core.total_s) for core in passed) / len(passed)
 
-    def _monitor_pct(self, engine: int | None, interval_s: float, missing: dict[str, str]) -> float | None:
+    def _monitor_pct(self, engine: int | None, interval_s: float, missing: dict[str, Reason]) -> float | None:
         before, self._own_s = self._own_s, self._own_cpu_ns() / 1e9
         if engine == self._own_pid:
-            missing["monitor_pct"] = "in the engine's process: included there"
+            missing["monitor_pct"] = because("within-engine")
             return None
         if before is None or interval_s <= 0:
             missing["monitor_pct"] = _FIRST
             return None
         return 100 * max(0.0, self._own_s - before) / interval_s
 
-    def _engine_pct(self, pid: int | None, interval_s: float, missing: dict[str, str]) -> float | None:
+    def _engine_pct(self, pid: int | None, interval_s: float, missing: dict[str, Reason]) -> float | None:
         before, self._engine_s = self._engine_s, None
         if pid is None:
             missing["engine_pct"] = _NO_ENGINE
@@ -186,7 +189,7 @@ class CpuReader:
             return None
         return 100 * max(0.0, used_s - before[1]) / interval_s
 
-    def _decode_core(self, tid: int | None, missing: dict[str, str]) -> int | None:
+    def _decode_core(self, tid: int | None, missing: dict[str, Reason]) -> int | None:
         if tid is None:
             missing["decode_core"] = _NO_ENGINE
             return None
@@ -196,14 +199,14 @@ class CpuReader:
             missing["decode_core"] = error.reason
             return None
 
-    def _load(self, missing: dict[str, str]) -> float | None:
+    def _load(self, missing: dict[str, Reason]) -> float | None:
         try:
             return float(read_line(self._root / "proc/loadavg").split()[0])
         except (ValueError, IndexError):
-            missing["load_1m"] = "/proc/loadavg unreadable"
+            missing["load_1m"] = because("unreadable", path="/proc/loadavg")
             return None
 
-    def _core_mhz(self, core: int | None, missing: dict[str, str]) -> float | None:
+    def _core_mhz(self, core: int | None, missing: dict[str, Reason]) -> float | None:
         """Clock of the decode thread's core, from cpufreq.
 
         The MHz of ``/proc/cpuinfo`` are no substitute: a virtual machine prints the nominal
@@ -214,7 +217,7 @@ class CpuReader:
             return None
         khz = read_line(self._root / f"sys/devices/system/cpu/cpu{core}/cpufreq/scaling_cur_freq")
         if not khz.isdecimal():
-            missing["core_mhz"] = "no cpufreq here"
+            missing["core_mhz"] = because("no-cpufreq")
             return None
         return int(khz) / 1000
 

@@ -7,6 +7,7 @@ No privilege is needed, and no lock is taken that a profiler would want.
 import math
 from typing import Any
 
+from idlegap.core.protocol.reasons import Reason, because
 from idlegap.core.sensors.errors import ReadingError
 from idlegap.core.sensors.gpu_device import GpuDevice
 from idlegap.core.sensors.nvml import NvmlCalls
@@ -38,7 +39,7 @@ class Gpm:
         self._metrics: Any = None
         self._sampled_ns: int | None = None
         self.values: dict[str, float] = {}
-        self.missing: dict[str, str] = {}
+        self.missing: dict[str, Reason] = {}
         self.forget()
 
     def refresh(self, now_ns: int) -> None:
@@ -65,7 +66,7 @@ class Gpm:
         """Drop the last sample, so that no mean spans a failure."""
         self._sampled_ns = None
         self.values = {}
-        self.missing = {name: "needs a second sample" for name, _ in METRICS}
+        self.missing = {name: because("gpm-second-sample") for name, _ in METRICS}
 
     def close(self) -> None:
         """Free the samples."""
@@ -75,10 +76,10 @@ class Gpm:
     def _open(self) -> None:
         mig = self._device.mig_instance is not None
         if mig and _major(self._driver) < _MIG_DRIVER:
-            raise ReadingError(f"MIG: GPM needs driver {_MIG_DRIVER}", for_good=True)
+            raise ReadingError(because("gpm-driver", driver=_MIG_DRIVER), for_good=True)
         support = self._calls("GPM", lambda nvml: nvml.nvmlGpmQueryDeviceSupport(self._device.board))
         if not support.isSupportedDevice:
-            raise ReadingError("needs Hopper or later", for_good=True)
+            raise ReadingError(because("needs-hopper"), for_good=True)
         while len(self._samples) < 2:
             self._samples.append(self._calls("GPM", lambda nvml: nvml.nvmlGpmSampleAlloc()))
         if mig:
@@ -98,7 +99,7 @@ class Gpm:
             self._memory()
         except ReadingError as error:
             self.close()
-            raise ReadingError("MIG: GPM breaks the memory reading here", for_good=True) from error
+            raise ReadingError(because("gpm-breaks-memory"), for_good=True) from error
 
     def _memory(self) -> None:
         self._calls(
@@ -120,9 +121,9 @@ class Gpm:
         for slot, (name, _) in enumerate(METRICS):
             code, value = metrics.metrics[slot].nvmlReturn, metrics.metrics[slot].value
             if code != 0:
-                self.missing[name] = f"GPM error {code}"
+                self.missing[name] = because("gpm-error", error=code)
             elif not math.isfinite(value) or not 0 <= value <= 100:
-                self.missing[name] = f"GPM says {value:.0f} %"
+                self.missing[name] = because("gpm-impossible", value=f"{value:.0f}")
             else:
                 self.values[name] = value
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 from msgspec import structs
 
 from idlegap.core.protocol.events import GpuInfo, GpuSample
+from idlegap.core.protocol.reasons import Reason, because
 from idlegap.core.sensors.errors import ReadingError
 from idlegap.core.sensors.gpu_device import GpuDevice, describe, find_device
 from idlegap.core.sensors.gpu_readings import GPU_FIELDS, GpuReadings
@@ -31,7 +32,7 @@ def load_nvml() -> Nvml:
     try:
         import pynvml
     except ImportError as error:
-        raise ReadingError("nvidia-ml-py is not installed", for_good=True) from error
+        raise ReadingError(because("no-bindings"), for_good=True) from error
     return checked_bindings(pynvml)
 
 
@@ -45,7 +46,7 @@ def checked_bindings(module: Nvml) -> Nvml:
         ReadingError: with what to do about it.
     """
     if hasattr(module, "__path__") or not all(hasattr(module, name) for name in _NEEDED):
-        raise ReadingError("wrong pynvml: uninstall pynvml, install nvidia-ml-py", for_good=True)
+        raise ReadingError(because("wrong-bindings"), for_good=True)
     return module
 
 
@@ -68,7 +69,7 @@ class GpuReader:
         self._find_retry = Retry()
         self._device: GpuDevice | None = None
         self._readings: GpuReadings | None = None
-        self._told = ""
+        self._told: Reason | None = None
 
     def select(self, uuid: str | None) -> None:
         """Read the device called `uuid` (torch's or NVML's spelling); None: the only one."""
@@ -90,9 +91,9 @@ class GpuReader:
         if pending is None or now_ns - pending[1] < HUNG_NS:
             return None
         age_s = (now_ns - pending[1]) // SECOND
-        return without_values(now_ns, f"stale {age_s} s: NVML does not answer ({pending[0]})")
+        return without_values(now_ns, because("stale", because("nvml-hangs", call=pending[0]), age_s=age_s))
 
-    def broken(self, now_ns: int, reason: str) -> list[GpuSample]:
+    def broken(self, now_ns: int, reason: Reason) -> list[GpuSample]:
         """What to say when `tick` has failed unexpectedly."""
         return [without_values(now_ns, reason)]
 
@@ -126,8 +127,8 @@ class GpuReader:
         info = describe(calls, self._device, now_ns)
         self._readings = GpuReadings(calls, self._device, info.driver)
         self._readings.refresh(now_ns)
-        self._told = ""
-        return [structs.replace(info, missing=info.missing | self._readings.unavailable(now_ns))]
+        self._told = None
+        return [structs.replace(info, missing={**info.missing, **self._readings.unavailable(now_ns)})]
 
     def _start(self) -> NvmlCalls:
         if self._calls is None:
@@ -137,7 +138,7 @@ class GpuReader:
             self._started = True
         return self._calls
 
-    def _explain(self, now_ns: int, reason: str) -> list[GpuInfo]:
+    def _explain(self, now_ns: int, reason: Reason) -> list[GpuInfo]:
         """Say why there is no GPU, unless that was said last."""
         if reason == self._told:
             return []
@@ -151,11 +152,11 @@ class GpuReader:
                 readings.close()
 
 
-def no_gpu(now_ns: int, reason: str) -> GpuInfo:
+def no_gpu(now_ns: int, reason: Reason) -> GpuInfo:
     """The description of no GPU at all; the reason stands under ``nvml``."""
     return GpuInfo(t_ns=now_ns, name=None, uuid=None, missing={"nvml": reason})
 
 
-def without_values(now_ns: int, reason: str) -> GpuSample:
+def without_values(now_ns: int, reason: Reason) -> GpuSample:
     """A sample in which every reading is missing for the same reason."""
     return GpuSample(t_ns=now_ns, missing=dict.fromkeys(GPU_FIELDS, reason))

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TypeVar
 
 from idlegap.core.protocol.events import GpuInfo
+from idlegap.core.protocol.reasons import Reason, because
 from idlegap.core.sensors.errors import ReadingError
 from idlegap.core.sensors.nvml import INVALID_ARGUMENT, NOT_FOUND, Nvml, NvmlCalls, NvmlError
 
@@ -51,30 +52,30 @@ def find_device(calls: NvmlCalls, uuid: str | None) -> GpuDevice:
         return _by_uuid(calls, bare_uuid(uuid))
     count = calls("device count", lambda nvml: nvml.nvmlDeviceGetCount())
     if count == 0:
-        raise ReadingError("NVML sees no GPU", for_good=True)
+        raise ReadingError(because("no-gpu"), for_good=True)
     if count > 1:
-        raise ReadingError(f"{count} GPUs: the engine has not named one yet")
+        raise ReadingError(because("gpu-unnamed", count=count))
     return _device(calls, calls("device handle", lambda nvml: nvml.nvmlDeviceGetHandleByIndex(0)))
 
 
 def describe(calls: NvmlCalls, device: GpuDevice, now_ns: int) -> GpuInfo:
     """Ask once for everything that does not change; what is not told stands in `missing`."""
-    missing: dict[str, str] = {}
+    missing: dict[str, Reason] = {}
     handle, board, mig = device.handle, device.board, device.mig_instance is not None
 
     def ask(field: str, call: Callable[[Nvml], T]) -> T | None:
         try:
             value = calls(field, call)
         except ReadingError as error:
-            missing[field] = f"MIG: {error.reason}" if mig else error.reason
+            missing[field] = because("mig", error.reason) if mig else error.reason
             return None
         if type(value) is int and value == 0:
-            missing[field] = "NVML reports 0"
+            missing[field] = because("nvml-zero")
             return None
         return value
 
     if mig:
-        bus_width, missing["bus_width_bits"] = None, "MIG: NVML tells the whole GPU's"
+        bus_width, missing["bus_width_bits"] = None, because("mig-whole-gpu")
     else:
         bus_width = ask("bus_width_bits", lambda nvml: nvml.nvmlDeviceGetMemoryBusWidth(handle))
     return GpuInfo(
@@ -116,7 +117,7 @@ def _by_uuid(calls: NvmlCalls, bare: str) -> GpuDevice:
         device = _device(calls, handle)
         if device.is_called(bare):
             return device
-    raise ReadingError(f"NVML knows no device {bare}", for_good=True)
+    raise ReadingError(because("gpu-unknown", uuid=bare), for_good=True)
 
 
 def _handle_by_uuid(uuid: str, nvml: Nvml) -> object:

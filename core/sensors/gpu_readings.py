@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from idlegap.core.protocol.events import GpuSample
+from idlegap.core.protocol.reasons import Reason, because
 from idlegap.core.sensors.errors import ReadingError
 from idlegap.core.sensors.gpm import METRICS, Gpm
 from idlegap.core.sensors.gpu_device import GpuDevice
@@ -51,14 +52,14 @@ class Field(Generic[T]):
                     continue
                 unsupported = isinstance(error, NvmlError) and error.code == NOT_SUPPORTED
                 self._retry.failed(
-                    now_ns, ReadingError("MIG", for_good=True) if mig and unsupported else error
+                    now_ns, ReadingError(because("mig"), for_good=True) if mig and unsupported else error
                 )
             else:
                 self._retry.worked(now_ns)
             return
 
-    def reason(self, now_ns: int) -> str:
-        """Why `value` is None; empty while there is one."""
+    def reason(self, now_ns: int) -> Reason | None:
+        """Why `value` is None; None while there is one."""
         return self._retry.reason(now_ns)
 
 
@@ -119,12 +120,12 @@ class GpuReadings:
             else:
                 self._gpm_retry.worked(now_ns)
 
-    def unavailable(self, now_ns: int) -> dict[str, str]:
+    def unavailable(self, now_ns: int) -> dict[str, Reason]:
         """Why fields could not be read, by name: the capability table after a first refresh."""
         fields = (field for _, tier in self._tiers for field in tier)
         reasons = {field.name: field.reason(now_ns) for field in fields}
         reasons.update((name, self._gpm_retry.reason(now_ns)) for name, _ in METRICS)
-        return {name: reason for name, reason in reasons.items() if reason}
+        return {name: reason for name, reason in reasons.items() if reason is not None}
 
     def sample(self, now_ns: int, call_ns: int) -> GpuSample:
         """The last values as one event."""

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from idlegap.core.protocol.events import HostInfo
+from idlegap.core.protocol.reasons import Reason, because
 from idlegap.core.sensors.mounts import Mount
 from idlegap.core.sensors.virtual import container, is_gvisor, read_line, virtualization
 
@@ -47,20 +48,20 @@ def read_host(
         now_ns: the event's time.
     """
     allowed = tuple(sorted(affinity))
-    missing: dict[str, str] = {}
+    missing: dict[str, Reason] = {}
     cpuinfo, processors = parse_cpuinfo(_text(root / "proc/cpuinfo"))
     model = next((cpuinfo[key] for key in _MODEL_KEYS if cpuinfo.get(key)), None)
     if model is None and cpuinfo.get("CPU part"):
         # ARM servers list registers instead of a name.
         model = f"ARM implementer {cpuinfo.get('CPU implementer')} part {cpuinfo['CPU part']}"
     if model is None:
-        missing["cpu_model"] = "/proc/cpuinfo names no model"
+        missing["cpu_model"] = because("no-cpu-model")
     memory = memory_bytes(_text(root / "proc/meminfo"))
     if memory is None:
-        missing["memory_bytes"] = "/proc/meminfo unreadable"
+        missing["memory_bytes"] = because("unreadable", path="/proc/meminfo")
     if is_gvisor(root):
-        missing["core_pct"] = "gVisor keeps no CPU times"
-        missing["run_delay_ns"] = "gVisor keeps no run delay"
+        missing["core_pct"] = because("gvisor", what="CPU times")
+        missing["run_delay_ns"] = because("gvisor", what="run delay")
     return HostInfo(
         t_ns=now_ns,
         cpu_model=model,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
+from idlegap.core.protocol.reasons import because
 from idlegap.core.sensors.errors import ReadingError
 
 UNIFIED = ""
@@ -98,14 +99,15 @@ def find_unified_cgroup(root: Path, mounts: Sequence[Mount]) -> CgroupDir:
     for mount in mounts:
         if mount.fstype == "cgroup2" and UNIFIED in paths:
             return _locate(root, mount, paths[UNIFIED], 2)
-    raise ReadingError("no cgroup mounted", for_good=True)
+    raise ReadingError(because("no-cgroup"), for_good=True)
 
 
 def _membership(root: Path) -> dict[str, str]:
     try:
         return parse_membership((root / "proc/self/cgroup").read_text(errors="replace"))
     except OSError as error:
-        raise ReadingError(f"/proc/self/cgroup: {error.strerror}", for_good=True) from error
+        reason = because("unreadable", path="/proc/self/cgroup", detail=error.strerror or "")
+        raise ReadingError(reason, for_good=True) from error
 
 
 def _locate(root: Path, mount: Mount, path: str, version: Literal[1, 2]) -> CgroupDir:

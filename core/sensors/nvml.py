@@ -1,4 +1,4 @@
-"""NVML as the sensors see it: the functions they call, its errors in words, and retries.
+"""NVML as the sensors see it: the functions they call, its errors as reasons, and retries.
 
 The library comes in as an object behind the `Nvml` protocol, so nothing here imports it.
 Error numbers are those of nvml.h (``nvmlReturn_t``), which are part of the ABI.
@@ -8,6 +8,7 @@ Error numbers are those of nvml.h (``nvmlReturn_t``), which are part of the ABI.
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
+from idlegap.core.protocol.reasons import Code, Reason, because
 from idlegap.core.sensors.errors import ReadingError
 from idlegap.core.sensors.pacing import SECOND
 
@@ -15,14 +16,14 @@ T = TypeVar("T")
 
 NOT_SUPPORTED, INVALID_ARGUMENT, NOT_FOUND = 3, 2, 6
 
-_FOR_GOOD = {
-    NOT_SUPPORTED: "not supported by this GPU",
-    9: "NVIDIA driver not loaded",
-    12: "no NVIDIA driver: NVML shared library not found",
-    13: "driver too old for this reading",
-    18: "NVML library and driver differ in version (updated without a reboot?)",
-    25: "driver too old for this reading",
-    26: "dropped by this driver",
+_FOR_GOOD: dict[int, Code] = {
+    NOT_SUPPORTED: "not-supported",
+    9: "driver-not-loaded",
+    12: "no-driver",
+    13: "driver-too-old",
+    18: "driver-mismatch",
+    25: "driver-too-old",
+    26: "driver-dropped",
 }
 """Asking again cannot help; all other errors are tried again later."""
 
@@ -80,12 +81,13 @@ class NvmlError(ReadingError):
     """NVML answered with an error; `code` is its number."""
 
     def __init__(self, code: int, text: str) -> None:
-        super().__init__(_FOR_GOOD.get(code, f"NVML {text}"), for_good=code in _FOR_GOOD)
+        known = _FOR_GOOD.get(code)
+        super().__init__(because(known) if known else because("nvml-error", error=text), for_good=bool(known))
         self.code = code
 
 
 class NvmlCalls:
-    """Every call to NVML goes through here: timed, its errors in words, and seen to hang.
+    """Every call to NVML goes through here: timed, its errors as reasons, and seen to hang.
 
     Attributes:
         spent_ns: time spent in NVML so far.
@@ -111,7 +113,7 @@ class NvmlCalls:
         try:
             return call(self._nvml)
         except AttributeError as error:
-            raise ReadingError(f"this nvidia-ml-py has no {error.name}", for_good=True) from error
+            raise ReadingError(because("old-bindings", function=error.name or ""), for_good=True) from error
         except self._nvml.NVMLError as error:
             raise NvmlError(getattr(error, "value", -1), str(error)) from error
         finally:
@@ -128,7 +130,7 @@ class Retry:
 
     def __init__(self) -> None:
         self.dead = False
-        self._reason = ""
+        self._reason: Reason | None = None
         self._fresh_ns: int | None = None
         self._retry_ns = 0
         self._pause_ns = 0
@@ -139,7 +141,7 @@ class Retry:
 
     def worked(self, now_ns: int) -> None:
         """The attempt at `now_ns` succeeded."""
-        self._reason, self._fresh_ns, self._retry_ns, self._pause_ns = "", now_ns, 0, 0
+        self._reason, self._fresh_ns, self._retry_ns, self._pause_ns = None, now_ns, 0, 0
 
     def failed(self, now_ns: int, error: ReadingError) -> None:
         """The attempt at `now_ns` failed."""
@@ -149,8 +151,8 @@ class Retry:
         self._pause_ns = min(max(_FIRST_RETRY_NS, 2 * self._pause_ns), _LONGEST_RETRY_NS)
         self._retry_ns = now_ns + self._pause_ns
 
-    def reason(self, now_ns: int) -> str:
-        """Why there is no value now; empty where the last attempt succeeded."""
-        if not self._reason or self.dead:
+    def reason(self, now_ns: int) -> Reason | None:
+        """Why there is no value now; None where the last attempt succeeded."""
+        if self._reason is None or self.dead:
             return self._reason
-        return f"stale {(now_ns - (self._fresh_ns or 0)) // SECOND} s: {self._reason}"
+        return because("stale", self._reason, age_s=(now_ns - (self._fresh_ns or 0)) // SECOND)

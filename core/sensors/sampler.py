@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from idlegap.core.protocol.events import CpuSample, GpuSample, HostInfo, SensorEvent
+from idlegap.core.protocol.reasons import Reason, because
 from idlegap.core.sensors.cgroup import CgroupReader
 from idlegap.core.sensors.cpu import CPU_FIELDS, CpuCounters, CpuReader, PsutilCounters
 from idlegap.core.sensors.gpu import GpuReader, load_nvml, no_gpu
@@ -33,7 +34,7 @@ class Reader(Protocol):
     def tick(self, now_ns: int) -> Sequence[SensorEvent]:
         """Read what is due and say it."""
 
-    def broken(self, now_ns: int, reason: str) -> Sequence[SensorEvent]:
+    def broken(self, now_ns: int, reason: Reason) -> Sequence[SensorEvent]:
         """What to say when `tick` has failed unexpectedly."""
 
     def close(self) -> None:
@@ -66,7 +67,7 @@ class HostReader:
             events.append(self._stale_gpu(now_ns))
         return [event for event in events if event is not None]
 
-    def broken(self, now_ns: int, reason: str) -> list[SensorEvent]:
+    def broken(self, now_ns: int, reason: Reason) -> list[SensorEvent]:
         """See `Reader`."""
         return [CpuSample(t_ns=now_ns, core_pct=(), missing=dict.fromkeys(CPU_FIELDS, reason))]
 
@@ -114,7 +115,7 @@ class Sampler:
         if self._nvml_enabled:
             readers.append(("nvml", self._gpu))
         else:
-            self._emit(no_gpu(self._clock(), "NVML is switched off"))
+            self._emit(no_gpu(self._clock(), because("nvml-off")))
         for name, reader in readers:
             thread = threading.Thread(target=self._run, args=(reader,), name=name, daemon=True)
             self._threads.append(thread)
@@ -143,7 +144,8 @@ class Sampler:
                         self._emit(event)
         except Exception as error:  # noqa: BLE001 - the panel must show that its sensor is gone
             _log.exception("a sensor stopped")
-            for event in reader.broken(self._clock(), f"sensor failed: {type(error).__name__}: {error}"):
+            reason = because("sensor-failed", detail=f"{type(error).__name__}: {error}")
+            for event in reader.broken(self._clock(), reason):
                 self._emit(event)
         finally:
             reader.close()

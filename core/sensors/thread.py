@@ -12,6 +12,8 @@ from pathlib import Path
 from resource import RUSAGE_THREAD, getrusage
 from typing import NamedTuple
 
+from idlegap.core.protocol.reasons import Reason, because
+
 _CLOSED = -1
 _LINE_BYTES = 96
 
@@ -39,24 +41,24 @@ class ThreadCounters:
     else together.
 
     Attributes:
-        run_delay_reason: why `run_delay_ns` is None; empty while it is read.
+        run_delay_reason: why `run_delay_ns` is None; None while it is read.
     """
 
     def __init__(self, schedstat: Path | None = None) -> None:
         path = schedstat or Path(f"/proc/self/task/{threading.get_native_id()}/schedstat")
-        self.run_delay_reason = ""
+        self.run_delay_reason: Reason | None = None
         self._fd = _CLOSED
         try:
             self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             fields = [int(field) for field in os.pread(self._fd, _LINE_BYTES, 0).split()]
         except (OSError, ValueError) as error:
             text = error.strerror if isinstance(error, OSError) else "unreadable"
-            self._give_up(f"no run delay: schedstat {text or 'failed'}")
+            self._give_up(because("schedstat-unreadable", detail=text or "failed"))
             return
         # A running thread has had at least one time slice, so zero in all three fields means
         # that nobody counts: gVisor, or a kernel without CONFIG_SCHED_INFO.
         if len(fields) < 2 or not any(fields):
-            self._give_up("no run delay: schedstat is empty or all zero (gVisor, or no CONFIG_SCHED_INFO)")
+            self._give_up(because("schedstat-zero"))
 
     def read(self) -> ThreadReading:
         """The counters now; never raises."""
@@ -66,14 +68,14 @@ class ThreadCounters:
             try:
                 run_delay_ns = int(os.pread(self._fd, _LINE_BYTES, 0).split()[1])
             except (OSError, ValueError, IndexError):
-                self._give_up("no run delay: schedstat stopped answering")
+                self._give_up(because("schedstat-stopped"))
         return ThreadReading(time.thread_time_ns(), run_delay_ns, usage.ru_nivcsw, usage.ru_nvcsw)
 
     def close(self) -> None:
         """Close the file; later reads give no run delay."""
-        self._give_up(self.run_delay_reason or "closed")
+        self._give_up(self.run_delay_reason or because("closed"))
 
-    def _give_up(self, reason: str) -> None:
+    def _give_up(self, reason: Reason) -> None:
         self.run_delay_reason = reason
         if self._fd != _CLOSED:
             os.close(self._fd)

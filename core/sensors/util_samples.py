@@ -7,6 +7,7 @@ On MIG parents and some drivers the values are on another scale; above 100 they 
 
 from typing import Any
 
+from idlegap.core.protocol.reasons import because
 from idlegap.core.sensors.errors import ReadingError
 from idlegap.core.sensors.nvml import NOT_FOUND, Nvml
 
@@ -38,12 +39,12 @@ class UtilSamples:
             self._mean_pct = self._mean(new)
             self._newest_us = max(sample.timeStamp for sample in new)
         if self._mean_pct is None:
-            raise ReadingError("NVML has no samples yet")
+            raise ReadingError(because("no-samples"))
         return self._mean_pct
 
     @staticmethod
     def _mean(samples: list[Any]) -> float:
         values = [int(sample.sampleValue.uiVal) for sample in samples]
         if max(values) > 100:
-            raise ReadingError(f"NVML samples of {max(values):,} are not percent", for_good=True)
+            raise ReadingError(because("samples-not-percent", most=max(values)), for_good=True)
         return sum(values) / len(values)

@@ -9,6 +9,7 @@ from idlegap.core.measure.rate import mean_ns, speed_up, tokens_per_s
 from idlegap.core.measure.roofline import ceiling
 from idlegap.core.protocol.events import Token
 from idlegap.core.protocol.modes import BASELINE, MODES, ModeSpec
+from idlegap.core.protocol.reasons import Reason, ReasonOrText, because
 from idlegap.core.session.mode_history import ModeFigures, ModeHistory
 from idlegap.core.session.snapshot import (
     NO_APP,
@@ -68,7 +69,7 @@ def snapshot_of(
         rate=rate,
         recent=mean,
         cpu_work=work if isinstance(work, CpuWork) else None,
-        cpu_work_reason=work if isinstance(work, str) else "",
+        cpu_work_reason=work if isinstance(work, Reason) else "",
         halted=halted,
         newest_ns=state.newest.done_ns if state.newest is not None else None,
         strip=Strip(
@@ -121,12 +122,12 @@ def _contention(state: State, history: ModeHistory | None, recent: RecentTokens 
     )
 
 
-def _cpu_work(state: State, history: ModeHistory, recent: list[Token] | tuple[()]) -> CpuWork | str:
+def _cpu_work(state: State, history: ModeHistory, recent: list[Token] | tuple[()]) -> CpuWork | Reason:
     """CPU time of the `recent` tokens, or why it says nothing of the host."""
     if not told_by_cpu_time(state.facts.engine):
-        return "the CPU computes"
+        return because("cpu-computes")
     if history.at_new_length:
-        return "each cache length is new"
+        return because("new-lengths")
     busy_ns = history.profile.busy_ns if history.profile is not None else None
     return cpu_work(recent, history.least_cpu, busy_ns)
 
@@ -155,14 +156,20 @@ def _rate(state: State, history: ModeHistory | None) -> Rate | None:
 
 
 def _mode_view(
-    state: State, spec: ModeSpec, refusal: str | None, bound_ns: int | None, baseline: ModeFigures | None
+    state: State,
+    spec: ModeSpec,
+    refusal: ReasonOrText | None,
+    bound_ns: int | None,
+    baseline: ModeFigures | None,
 ) -> ModeView:
     history = state.setup.modes[spec.name]
     figures, window = history.figures(), history.profile
     speedup = split = None
-    split_reason = ""
+    split_reason: ReasonOrText = ""
     if figures is not None:
-        split_reason = history.rejected.reason if history.rejected is not None else "no profile window yet"
+        split_reason = because("no-window-yet")
+        if history.rejected is not None:
+            split_reason = history.rejected.reason
         if window is not None:
             split, split_reason = split_token(figures.wall_ns, window, bound_ns), ""
         if baseline is not None and not history.first_round:

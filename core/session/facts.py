@@ -37,6 +37,7 @@ from idlegap.core.protocol.events import (
     Verified,
 )
 from idlegap.core.protocol.modes import ModeName
+from idlegap.core.protocol.reasons import ReasonOrText
 from idlegap.core.session.snapshot import StageView
 
 _PASSING = (TokenBatch, TextPiece, Notice, NotVerified)
@@ -102,7 +103,7 @@ class Facts:
         return entered.mode if entered is not None else None
 
     @property
-    def refused(self) -> dict[ModeName, str]:
+    def refused(self) -> dict[ModeName, ReasonOrText]:
         """Why modes cannot run here: those that the engine does not offer, and those that failed."""
         statuses = self.engine.modes if self.engine is not None else ()
         reasons = {status.name: status.reason for status in statuses if status.reason is not None}

@@ -26,6 +26,7 @@ from idlegap.core.protocol.events import (
     Verified,
 )
 from idlegap.core.protocol.modes import ModeName
+from idlegap.core.protocol.reasons import ReasonOrText
 from idlegap.core.slow_tokens.causes import Cause, CauseTotal, Contention, RecentTokens, SlowView
 
 TOKENLESS: tuple[Stage, ...] = (
@@ -85,7 +86,7 @@ class ModeView:
     key: str
     name: ModeName
     summary: str
-    reason: str | None = None
+    reason: ReasonOrText | None = None
     current: bool = False
     tokens: int = 0
     wall_ns: int | None = None
@@ -95,7 +96,7 @@ class ModeView:
     prefill_ns: int | None = None
     speedup: float | None = None
     split: Split | None = None
-    split_reason: str = ""
+    split_reason: ReasonOrText = ""
     profile: ProfileWindow | None = None
     verified: Verified | None = None
     first_round: bool = False
@@ -258,7 +259,7 @@ class Snapshot:
     rate: Rate | None = None
     recent: RecentTokens | None = None
     cpu_work: CpuWork | None = None
-    cpu_work_reason: str = ""
+    cpu_work_reason: ReasonOrText = ""
     halted: bool = False
     newest_ns: int | None = None
     strip: Strip = field(default_factory=lambda: Strip(now_bucket=0))

@@ -35,6 +35,7 @@ from idlegap.core.slow_tokens.attribution import Attribution
 from idlegap.core.slow_tokens.contention import SlowLog
 from idlegap.core.slow_tokens.explain import SlowToken
 from idlegap.core.slow_tokens.samples import Samples
+from idlegap.core.text.reasons import words
 
 KEPT_TEXT = 2000
 
@@ -96,19 +97,19 @@ class State:
             case ModeEntered():
                 self._entered(event)
             case ModeRefused():
-                self._say(event.t_ns, f"{event.mode}: {event.reason}")
+                self._say(event.t_ns, f"{event.mode}: {words(event.reason)}")
             case RoundStarted():
                 self.setup.modes[event.mode].prefills_ns.append(event.prefill_ns)
             case ProfileWindow():
                 self.setup.modes[event.mode].note_profile(event)
                 self.setup.judge_host(event.t_ns)
                 if not event.accepted:
-                    self._say(event.t_ns, f"profile window rejected: {event.reason}")
+                    self._say(event.t_ns, f"profile window rejected: {words(event.reason)}")
             case Verified():
                 self.setup.modes[event.mode].verified = event
                 self._say(event.t_ns, _verified_words(event))
             case NotVerified():
-                self._say(event.t_ns, f"{event.mode} not verified: {event.reason}")
+                self._say(event.t_ns, f"{event.mode} not verified: {words(event.reason)}")
             case TextPiece():
                 self.text = (event.text if event.restart else self.text + event.text)[-KEPT_TEXT:]
             case EngineFailed():

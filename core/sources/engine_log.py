@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import IO
 
 from idlegap.core.system.locations import Folder, log_dir
+from idlegap.core.text.reasons import words
 
 TAIL_LINES = 12
 KEPT_LOGS = 20
@@ -35,13 +36,14 @@ class EngineLog:
         """
         self._starts += 1
         folder = Folder(self._fixed_path.parent) if self._fixed_path is not None else self._find()
+        why = words(folder.reason or "")
         if folder.path is None:
             self._path = None
-            self.place = self.notice = f"no log of the engine is kept: {folder.reason}"
+            self.place = self.notice = f"no log of the engine is kept: {why}"
             return Path(os.devnull).open("wb")
         self._path = self._fixed_path or folder.path / f"engine-{os.getpid()}-{self._starts}.log"
         self.place = f"its log: {self._path}"
-        self.notice = f"the engine's log is {self._path}; {folder.reason}" if folder.reason else ""
+        self.notice = f"the engine's log is {self._path}; {why}" if why else ""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         _prune(self._path.parent)
         return self._path.open("wb")

@@ -10,16 +10,18 @@ from pathlib import Path
 
 from platformdirs import PlatformDirs
 
+from idlegap.core.protocol.reasons import Reason, because
+
 _DIRS = PlatformDirs("idlegap", appauthor=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Folder:
     """A folder that can be written to; `path` is None where there is none at all. `reason` says
-    why it is not the usual one, and is empty where it is."""
+    why it is not the usual one; None where it is."""
 
     path: Path | None
-    reason: str = ""
+    reason: Reason | None = None
 
 
 def cache_dir() -> Folder:
@@ -40,7 +42,7 @@ def usable(usual: Path, name: str, temporary: Path | None = None) -> Folder:
         _check_writable(usual)
         return Folder(usual)
     except OSError as error:
-        reason = f"{usual} cannot be written: {error.strerror}"
+        why = error.strerror or ""
     try:
         own = (temporary or Path(tempfile.gettempdir())) / f"idlegap-{os.getuid()}"
         own.mkdir(mode=0o700, exist_ok=True)
@@ -48,9 +50,10 @@ def usable(usual: Path, name: str, temporary: Path | None = None) -> Folder:
         folder = own / name
         folder.mkdir(exist_ok=True)
         _check_writable(folder)
-        return Folder(folder, reason)
+        return Folder(folder, because("folder-unwritable", folder=str(usual), detail=why))
     except OSError as error:
-        return Folder(None, f"{reason}; nor can a temporary folder: {error.strerror}")
+        reason = because("no-folder", folder=str(usual), why=why, detail=error.strerror or "")
+        return Folder(None, reason)
 
 
 def _check_writable(folder: Path) -> None:

@@ -5,9 +5,11 @@ characters, so that a changing number moves nothing on the screen. What is not k
 `na` and is never 0.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
+from idlegap.core.protocol.reasons import Missing, ReasonOrText
+from idlegap.core.text.reasons import words
 from idlegap.core.text.sanitize import shorten
 
 if TYPE_CHECKING:
@@ -154,9 +156,9 @@ def clock(ns: int) -> str:
     return f"{minutes}:{seconds % 60:02d}"
 
 
-def na(reason: str | None, width: int | None = None) -> str:
+def na(reason: ReasonOrText | None, width: int | None = None) -> str:
     """``n/a`` and why, cut to `width` where one is given."""
-    text = f"{NA}{_NA_SEPARATOR}{reason}" if reason else NA
+    text = f"{NA}{_NA_SEPARATOR}{words(reason)}" if reason else NA
     return text if width is None else shorten(text, width)
 
 
@@ -169,7 +171,7 @@ def without_reason(text: str) -> str:
 def reading(
     value: _Value | None,
     show: Callable[[_Value], str],
-    missing: Mapping[str, str],
+    missing: Missing,
     field: str,
     width: int | None = None,
 ) -> str:

@@ -1,17 +1,24 @@
 """The same tokens get the same limit, rate and MBU from the live screen, bench, compare and check."""
 
+import statistics
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from idlegap.core.bench.conclusion import conclude
-from idlegap.core.bench.schema import BenchResult
+from idlegap.core.bench.schema import Arm, BenchResult
 from idlegap.core.bench.summary import summarise
 from idlegap.core.check.check import judge as judge_card
 from idlegap.core.compare.differences import limit_words
 from idlegap.core.compare.machines import Machine, machine
 from idlegap.core.measure.limits import Judgement
 from idlegap.core.protocol.events import AnyEvent, EngineStage, ModeEntered, Token, TokenBatch
+from idlegap.core.protocol.modes import ModeName
+from idlegap.core.recording import Recorder
+from idlegap.core.report.gather import gather
 from idlegap.core.session.build import snapshot_of
 from idlegap.core.session.snapshot import Snapshot
 from idlegap.core.session.state import State
@@ -118,3 +125,85 @@ def test_rate_mean_and_mbu_are_one_figure_each(walls_ms: list[float]) -> None:
     assert arm_summary.mean_ns == shown.rate.mean_ns
     assert row.mbu_spec == arm_summary.mbu_spec == shown.ceiling.mbu_spec
     assert arm_summary.mbu_measured == shown.ceiling.mbu_measured
+
+
+# --- any recording ---------------------------------------------------------------------------
+
+WALLS = st.lists(st.floats(1, 60), min_size=8, max_size=12)
+SHARES = st.tuples(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
+"""Of the token: device busy, the rest of it that is device gap or launch latency, dispatch."""
+
+
+@given(WALLS, SHARES, WALLS, SHARES)
+def test_all_readers_of_a_recording_agree(
+    eager_ms: list[float],
+    eager_parts: tuple[float, float, float],
+    graph_ms: list[float],
+    graph_parts: tuple[float, float, float],
+) -> None:
+    """One run of each mode: the screen, the report, the bench and compare say the same of its tokens."""
+    eager = one_run("eager-static", eager_ms, *eager_parts)
+    graph = one_run("graph", graph_ms, *graph_parts)
+    result = bench(eager, graph)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "run.jsonl"
+        snapshots = recorded(path, result)
+        report = gather(path)
+    conclusion, summaries = conclude(result, summarise(result)), summarise(result)
+    row = machine("m", result)
+    for summary, snap in zip(summaries, snapshots, strict=True):
+        mode = summary.mode
+        shown, told = snap.mode_view(mode), report.mode(mode)
+        assert shown is not None
+        assert told is not None
+        assert snap.rate is not None
+        assert snap.ceiling is not None
+        assert summary.judgement == shown.judgement == told.judgement
+        assert summary.tok_per_s == row.tok_per_s[mode] == snap.rate.tok_per_s == told.tok_per_s
+        assert summary.mbu_spec == snap.ceiling.mbu_spec == told.mbu_spec
+        assert (summary.median_ns, summary.p99_ns) == (shown.wall_ns, shown.p99_ns)
+        assert (told.wall_ns, told.p99_ns) == (shown.wall_ns, shown.p99_ns)
+    (speed_up,) = conclusion.controlled
+    replayed = snapshots[1].mode_view("graph")
+    recorded_row = report.mode("graph")
+    assert replayed is not None
+    assert recorded_row is not None
+    assert replayed.speedup == recorded_row.speedup == pytest.approx(speed_up.ratio.value, rel=1e-6)
+    assert conclusion.judgement == row.limit == report.mode("eager-static").judgement  # type: ignore[union-attr]
+
+
+def one_run(mode: ModeName, walls_ms: list[float], busy: float, gaps: float, dispatch: float) -> Arm:
+    """An arm of one counted run, whose token consists of these shares."""
+    wall_ns = statistics.median(round(wall * MS) for wall in walls_ms)
+    busy_ns = round(busy * wall_ns)
+    idle_ns = round(wall_ns - busy_ns)
+    parts = {"busy_ns": busy_ns, "device_gap_ns": round(gaps * idle_ns / 2), "launch_latency_ns": 0}
+    counted = run(1, columns(walls_ms, min(walls_ms) * dispatch))
+    warm_up = run(0, columns([99.0] * 3))
+    return arm(mode, runs=(warm_up, counted), windows=(window(mode, **parts),))
+
+
+def recorded(path: Path, result: BenchResult) -> list[Snapshot]:
+    """Write what `result` measured into a recording; what the screen showed at the end of each mode."""
+    assert result.bandwidth is not None
+    events: list[AnyEvent] = [GPU, READY, EngineStage(0, "decoding"), result.bandwidth]
+    state, snapshots, now_ns = State(0), [], 0
+    for event in events:
+        state.apply(event)
+    for number, taken in enumerate(result.arms, 1):
+        assert taken.window is not None
+        (counted,) = taken.counted
+        tokens = []
+        for wall_ns, dispatch_ns in zip(counted.tokens.wall_ns, counted.tokens.dispatch_ns, strict=True):
+            tokens.append(Token(now_ns, now_ns + dispatch_ns, now_ns + wall_ns))
+            now_ns += wall_ns
+        said: list[AnyEvent] = [ModeEntered(tokens[0].start_ns, taken.mode), taken.window]
+        said.append(TokenBatch(now_ns, taken.mode, number, 0, tuple(tokens)))
+        for event in said:
+            state.apply(event)
+        events += said
+        snapshots.append(snapshot_of(state, now_ns, in_process=False, spec_bytes_per_s=None))
+    recorder = Recorder(clock=lambda: 0, host="h200")
+    recorder.start(path, preamble=events)
+    recorder.stop()
+    return snapshots

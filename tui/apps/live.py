@@ -19,6 +19,7 @@ from idlegap.core.session.first_snapshot import first_snapshot
 from idlegap.core.session.snapshot import FromApp, Snapshot
 from idlegap.core.text import units
 from idlegap.core.text.names import mode_words
+from idlegap.core.text.reasons import words
 from idlegap.core.text.sanitize import printable
 from idlegap.tui.apps.app import HERE, IdlegapApp
 from idlegap.tui.apps.screen_session import ScreenRun, ScreenSession
@@ -93,7 +94,7 @@ class LiveApp(IdlegapApp):
         if view is None:
             self._say(f"{mode_words(name)}: the engine is not ready yet")
         elif view.reason is not None:
-            self._say(f"{mode_words(name)} cannot run here: {view.reason}")
+            self._say(f"{mode_words(name)} cannot run here: {words(view.reason)}")
         elif name != self._snapshot.mode or self._answers.asked is not None:
             self.session.send(SetMode(name))
             self._answers.ask(name, self._clock())

@@ -13,6 +13,7 @@ from idlegap.tui.exit_codes import ExitCode
 if TYPE_CHECKING:
     from idlegap.core.doctor import EngineAnswer
     from idlegap.core.protocol.events import SensorEvent
+    from idlegap.core.protocol.reasons import Reason
     from idlegap.core.session.session import Sensors
     from idlegap.tui.commands.measuring import Connect
 
@@ -94,10 +95,12 @@ def _answer(connect: "Connect", stop: Callable[[], bool]) -> "EngineAnswer":
     )
 
 
-def guarded(ask: Callable[[], T], otherwise: Callable[[str], T]) -> T:
+def guarded(ask: Callable[[], T], otherwise: Callable[["Reason"], T]) -> T:
     """The answer of `ask`, or if it fails what `otherwise` makes of the reason."""
+    from idlegap.core.protocol.reasons import because
+
     try:
         return ask()
     # On a broken machine anything may be raised, and each of it is an answer.
     except Exception as error:  # noqa: BLE001
-        return otherwise(f"{type(error).__name__}: {error}".splitlines()[0])
+        return otherwise(because("question-failed", error=f"{type(error).__name__}: {error}".splitlines()[0]))

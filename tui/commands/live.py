@@ -179,16 +179,18 @@ def _own_log() -> tuple[Path, str]:
         UsageError: it cannot be written.
     """
     from idlegap.core.system.locations import log_dir
+    from idlegap.core.text.reasons import words
 
     folder = log_dir()
+    why = words(folder.reason or "")
     if folder.path is None:
-        raise UsageError(f"--in-process: its log cannot be written: {folder.reason}")
+        raise UsageError(f"--in-process: its log cannot be written: {why}")
     path = folder.path / f"engine-{os.getpid()}.log"
     try:
         path.touch()
     except OSError as error:
         raise UsageError(f"--in-process: its log cannot be written: {error}") from error
-    return path, f"the log is {path}; {folder.reason}" if folder.reason else ""
+    return path, f"the log is {path}; {why}" if why else ""
 
 
 def _core(core: int | None) -> int | None:

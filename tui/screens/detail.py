@@ -3,6 +3,7 @@
 from idlegap.core.protocol.settings import Wait
 from idlegap.core.session.snapshot import ModeView, Snapshot
 from idlegap.core.text import units
+from idlegap.core.text.reasons import logit_diff_words
 from idlegap.core.text.sanitize import shorten
 from idlegap.tui.widgets import readings
 from idlegap.tui.widgets.line import VALUE_AT, Line, labelled, title, wrapped
@@ -183,6 +184,6 @@ def _verification(view: ModeView, width: int) -> list[Line]:
     verdict = "DIFFERS from eager" if verified.flagged else "same tokens"
     text = (
         f"{verdict}: {verified.agree}/{verified.steps} agree (eager with itself {verified.noise_agree}), "
-        f"largest logit difference {verified.logit_diff_text} (eager's own {verified.noise_diff:.4f})"
+        f"largest logit difference {logit_diff_words(verified)} (eager's own {verified.noise_diff:.4f})"
     )
     return wrapped(text, width, 3, " " * 5, DIM)

@@ -1,18 +1,17 @@
 """What panels and pages say of a snapshot: each reading as a short phrase, with its value or the reason
 why there is none."""
 
-from collections.abc import Mapping
-
 from idlegap.core.protocol.events import CgroupSample, CpuSample, Event, GpuSample
+from idlegap.core.protocol.reasons import Missing, ReasonOrText, because, code_of
 from idlegap.core.sensors.reasons import event_reason_names
 from idlegap.core.session.snapshot import ModeView, Snapshot
 from idlegap.core.text import units
+from idlegap.core.text.reasons import words
 
 STALE_AFTER_NS = 5 * 10**9
 """Sensors speak at least once a second; five missed readings are no coincidence."""
 
 NO_SAMPLE = "no reading yet"
-NO_QUOTA = "no quota"
 NO_TOKENS = "no tokens yet"
 NOT_MEASURED = "not measured yet"
 NOTHING_DECODES = "nothing decodes now"
@@ -108,8 +107,8 @@ def quota(cgroup: CgroupSample | None) -> str:
     if cgroup is None:
         return units.na(NO_SAMPLE)
     if cgroup.quota_cores is None:
-        reason = cgroup.missing.get("quota_cores", NO_QUOTA)
-        return reason if reason == NO_QUOTA else f"quota {units.na(reason)}"
+        reason = cgroup.missing.get("quota_cores", because("no-quota"))
+        return words(reason) if code_of(reason) == "no-quota" else f"quota {units.na(reason)}"
     text = f"quota {cgroup.quota_cores:g}"
     if cgroup.throttled_ns is None:
         return f"{text}, throttling {units.na(cgroup.missing.get('throttled_ns'))}"
@@ -161,7 +160,7 @@ def busy(snap: Snapshot, width: int | None = None) -> str:
     return units.na(_not_busy_reason(snap), width) if share is None else units.percent(share)
 
 
-def gpu_absence(snap: Snapshot) -> str:
+def gpu_absence(snap: Snapshot) -> ReasonOrText:
     """Why there are no GPU readings."""
     if snap.gpu_info is None or snap.gpu_info.name is not None:
         return NO_SAMPLE
@@ -177,11 +176,11 @@ def sm_clock(gpu: GpuSample) -> tuple[str, bool]:
     return f"{clock}, {reasons}", bool(gpu.event_reasons & ~_GPU_IDLE)
 
 
-def _not_busy_reason(snap: Snapshot) -> str:
+def _not_busy_reason(snap: Snapshot) -> ReasonOrText:
     """Why `busy_share` is not known."""
     view = current(snap)
     if snap.engine is not None and snap.engine.device == "cpu":
-        return "needs CUDA"
+        return because("needs-cuda")
     if view is None:
         return NO_TOKENS
     if snap.halted and view.visited:
@@ -189,6 +188,6 @@ def _not_busy_reason(snap: Snapshot) -> str:
     return view.split_reason or NOT_MEASURED
 
 
-def _any_reason(missing: Mapping[str, str], field: str, otherwise: str) -> str:
+def _any_reason(missing: Missing, field: str, otherwise: str) -> ReasonOrText:
     """The reason for `field`, else any reason that stands for the whole event, else `otherwise`."""
     return missing.get(field) or next(iter(missing.values()), otherwise)

@@ -3,6 +3,7 @@
 from idlegap.core.measure.roofline import Ceiling
 from idlegap.core.session.snapshot import ModeView, Snapshot
 from idlegap.core.text import units
+from idlegap.core.text.reasons import words
 from idlegap.core.text.sanitize import shorten
 from idlegap.tui.widgets.line import Line, labelled, title
 from idlegap.tui.widgets.palette import DIM, TEXT, WORK
@@ -32,7 +33,7 @@ def ceiling_rows(ceiling: Ceiling | None) -> list[tuple[str, str]]:
     copy_words = units.reading(copy, units.bandwidth, missing, "copy_bytes_per_s")
     spec = units.na(ceiling.spec_source)
     if ceiling.spec_bytes_per_s is not None:
-        spec = f"{units.bandwidth(ceiling.spec_bytes_per_s)} ({ceiling.spec_source})"
+        spec = f"{units.bandwidth(ceiling.spec_bytes_per_s)} ({words(ceiling.spec_source)})"
     bound = units.na("needs a measured bandwidth")
     if ceiling.bound_ns:
         bound = f"{units.ms(ceiling.bound_ns)} ms, {units.rate(1e9 / ceiling.bound_ns)} tok/s"

@@ -12,6 +12,7 @@ from idlegap.core.engine.attention import STOCK
 from idlegap.core.engine.cache import dynamic_cache, forward, static_cache
 from idlegap.core.engine.device import Device
 from idlegap.core.protocol.modes import CacheKind, ModeName, mode_spec
+from idlegap.core.protocol.reasons import Reason
 
 
 @dataclass(slots=True)
@@ -76,7 +77,7 @@ class Mode(ABC):
         return mode_spec(self.name).cache
 
     @classmethod
-    def obstacle(cls, workload: Workload) -> str | None:
+    def obstacle(cls, workload: Workload) -> Reason | None:
         """Why this mode cannot run on this workload, known without trying; None if it can."""
         return None
 

@@ -8,6 +8,7 @@ from idlegap.core.engine.cache import forward
 from idlegap.core.engine.cudagraph_trees import adopt_cudagraph_trees
 from idlegap.core.engine.modes.base import Mode, Workload
 from idlegap.core.engine.modes.fused import compile_obstacle, settle
+from idlegap.core.protocol.reasons import Reason
 
 
 class Compiled(Mode):
@@ -21,7 +22,7 @@ class Compiled(Mode):
     compiled_step: Callable[[], torch.Tensor]
 
     @classmethod
-    def obstacle(cls, workload: Workload) -> str | None:
+    def obstacle(cls, workload: Workload) -> Reason | None:
         return compile_obstacle(workload)
 
     def prepare(self) -> None:

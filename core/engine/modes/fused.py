@@ -12,6 +12,7 @@ from idlegap.core.engine.cudagraph_trees import adopt_cudagraph_trees
 from idlegap.core.engine.errors import ModeError, first_line
 from idlegap.core.engine.modes.base import Mode, Workload, decode_one_token
 from idlegap.core.protocol.modes import ModeName
+from idlegap.core.protocol.reasons import Reason, because
 
 COMPILE_CALLS = 3
 """The first call compiles; under reduce-overhead the second records and the third replays."""
@@ -38,13 +39,13 @@ def forget_compiled() -> None:
     torch._dynamo.reset()
 
 
-def compile_obstacle(workload: Workload) -> str | None:
+def compile_obstacle(workload: Workload) -> Reason | None:
     """Why inductor cannot be used here, None if it can."""
     if not workload.device.is_cuda:
-        return "needs CUDA"
+        return because("needs-cuda")
     if torch.utils._triton.has_triton():
         return graph_obstacle(workload.static)
-    return "needs triton"
+    return because("needs-triton")
 
 
 def compile_step(workload: Workload, options: dict[str, Any]) -> Callable[[], torch.Tensor]:
@@ -78,7 +79,8 @@ def settle(workload: Workload, step: Callable[[], torch.Tensor]) -> None:
     # Dynamo, inductor, triton and the C compiler each raise classes of their own.
     except Exception as error:
         traceback.print_exc()
-        raise ModeError(f"compilation failed: {type(error).__name__}: {first_line(error)}") from error
+        detail = f"{type(error).__name__}: {first_line(error)}"
+        raise ModeError(because("compilation-failed", detail=detail)) from error
     rewind(workload.static, saved_positions)
     workload.token.copy_(saved_token)
 
@@ -90,7 +92,7 @@ class Fused(Mode):
     compiled_step: Callable[[], torch.Tensor]
 
     @classmethod
-    def obstacle(cls, workload: Workload) -> str | None:
+    def obstacle(cls, workload: Workload) -> Reason | None:
         return compile_obstacle(workload)
 
     def enter(self) -> None:

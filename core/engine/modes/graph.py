@@ -11,6 +11,7 @@ import torch
 from idlegap.core.engine.cache import graph_obstacle, positions, rewind
 from idlegap.core.engine.errors import ModeError, first_line
 from idlegap.core.engine.modes.base import Mode, Workload, decode_one_token
+from idlegap.core.protocol.reasons import Reason, because
 
 WARM_UP_STEPS = 3
 """cuBLAS handles, their workspaces and lazily loaded kernels are per thread and stream."""
@@ -47,7 +48,7 @@ class StepGraph:
         except RuntimeError as error:
             # A capture that fails at its end leaves its stream as the current one.
             torch.cuda.set_stream(before)
-            raise ModeError(f"capture failed: {first_line(error)}") from error
+            raise ModeError(because("capture-failed", detail=first_line(error))) from error
         rewind(workload.static, saved_positions)
         workload.token.copy_(saved_token)
 
@@ -64,9 +65,9 @@ class Graph(Mode):
     _captured: StepGraph
 
     @classmethod
-    def obstacle(cls, workload: Workload) -> str | None:
+    def obstacle(cls, workload: Workload) -> Reason | None:
         if not workload.device.is_cuda:
-            return "needs CUDA"
+            return because("needs-cuda")
         return graph_obstacle(workload.static)
 
     def prepare(self) -> None:

@@ -39,6 +39,7 @@ from idlegap.core.protocol.events import (
     Verified,
 )
 from idlegap.core.protocol.modes import BASELINE, MODE_NAMES, ModeName
+from idlegap.core.protocol.reasons import because
 from tests.ready import engine_ready
 
 MS = 1_000_000
@@ -127,12 +128,12 @@ class FakeEngine:
     def start(self) -> None:
         if self.silent:
             return
-        refused = {name: "needs CUDA" for name in MODE_NAMES if name not in self.costs}
+        refused = {name: because("needs-cuda") for name in MODE_NAMES if name not in self.costs}
         modes = tuple(ModeStatus(name, refused.get(name)) for name in MODE_NAMES)
         self._say(EngineStage(self._pass(1), "importing"))
         self._say(replace_struct(self.ready, t_ns=self._pass(1), modes=modes))
         self._say(EngineStage(self._pass(1), "bandwidth", "copying device memory"))
-        missing = {} if self.copy_bytes_per_s else {"copy_bytes_per_s": "needs CUDA"}
+        missing = {} if self.copy_bytes_per_s else {"copy_bytes_per_s": because("needs-cuda")}
         self._say(Bandwidth(self._pass(1), self.copy_bytes_per_s, None, missing=missing))
         for text in self.notices:
             self._say(Notice(self._pass(1), text))
@@ -180,7 +181,7 @@ class FakeEngine:
 
     def _enter(self, mode: ModeName) -> None:
         if mode not in self.costs:
-            self._say(ModeRefused(self._pass(0), mode, "needs CUDA"))
+            self._say(ModeRefused(self._pass(0), mode, because("needs-cuda")))
             return
         setup_ns = 0 if mode in self._prepared else 100 * MS
         self._prepared.add(mode)
@@ -196,7 +197,7 @@ class FakeEngine:
     def _profile(self) -> None:
         cost = self.costs[self._mode]
         if self.ready.device == "cpu":
-            reason = "profile windows need CUDA"
+            reason = because("windows-need-cuda")
             self._say(ProfileWindow(self._pass(0), self._mode, 0, accepted=False, reason=reason))
             return
         reasons = [self.window_faults.pop(0) if self.window_faults else ""]
@@ -257,7 +258,7 @@ class FakeEngine:
 
     def _finish_round(self) -> None:
         self._finished += 1
-        missing = {} if self.peak_memory_bytes else {"peak_memory_bytes": "needs CUDA"}
+        missing = {} if self.peak_memory_bytes else {"peak_memory_bytes": because("needs-cuda")}
         peak = self.peak_memory_bytes
         self._say(RoundFinished(self.now_ns, self._round, self._mode, self._decoded, peak, missing))
         if self.fail_after is not None and self._finished > self.fail_after:

@@ -4,6 +4,7 @@ import pytest
 
 from idlegap.core.bench.conditions import NEXT_SAMPLE_NS, conditions, idle_gpu
 from idlegap.core.protocol.events import CgroupSample, CpuSample, GpuSample, SensorEvent
+from idlegap.core.protocol.reasons import because
 from idlegap.core.slow_tokens.samples import Samples
 
 MS = 1_000_000
@@ -60,20 +61,20 @@ def test_a_run_shorter_than_the_sampling_gets_the_next_sample_if_it_comes_soon()
     late = samples(cpu(100, 100.0), cpu(121 + NEXT_SAMPLE_NS // MS, 100.0))
     found = conditions(late, 110 * MS, 120 * MS)
     assert found.others_cores is None
-    assert found.missing["others_cores"] == "no sample within this run"
+    assert found.missing["others_cores"] == because("no-sample-in-run")
 
 
 def test_what_no_sample_could_read_has_the_sensors_own_reason() -> None:
     seen = samples(
         cpu(300, None, None, others_pct="gVisor keeps no CPU times", steal_pct="gVisor keeps no CPU times"),
-        CgroupSample(300 * MS, interval_ns=250 * MS, missing={"system_pressure_us": "no PSI here"}),
-        GpuSample(300 * MS, missing={"sm_mhz": "MIG"}),
+        CgroupSample(300 * MS, interval_ns=250 * MS, missing={"system_pressure_us": because("no-psi")}),
+        GpuSample(300 * MS, missing={"sm_mhz": because("mig")}),
     )
     found = conditions(seen, 200 * MS, 400 * MS)
     assert found.others_cores is None
     assert found.missing["others_cores"] == found.missing["steal_pct"] == "gVisor keeps no CPU times"
-    assert found.missing["pressure"] == "no PSI here"
-    assert found.missing["sm_mhz"] == "MIG"
+    assert found.missing["pressure"] == because("no-psi")
+    assert found.missing["sm_mhz"] == because("mig")
 
 
 def test_the_groups_own_pressure_comes_before_the_machines() -> None:

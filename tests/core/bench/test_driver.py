@@ -7,6 +7,7 @@ import pytest
 from idlegap.core.bench.driver import PROFILE_TRIES, SNAPSHOT_NS, Driver, EngineEndedError
 from idlegap.core.protocol.commands import TakeProfile
 from idlegap.core.protocol.events import ModeEntered, ModeRefused, TokenBatch
+from idlegap.core.protocol.reasons import because
 from idlegap.core.session.snapshot import Snapshot
 from tests.core.bench.fake_engine import H200, READY, FakeEngine, drive, replace_struct
 
@@ -61,7 +62,7 @@ def test_entering_a_mode_that_cannot_run_is_refused_and_decoding_it_is_an_error(
     driver = started(FakeEngine({"eager-static": H200["eager-static"]}))
     answer = driver.enter("graph")
     assert isinstance(answer, ModeRefused)
-    assert answer.reason == "needs CUDA"
+    assert answer.reason == because("needs-cuda")
     with pytest.raises(EngineEndedError, match="graph: needs CUDA"):
         driver.decode_round("graph")
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from idlegap.core.bench.environment import finished, now_utc, placed, read_environment
 from idlegap.core.bench.schema import Environment
+from idlegap.core.protocol.reasons import because
 
 
 def write(path: Path, text: str) -> None:
@@ -38,9 +39,13 @@ def test_what_is_not_there_has_its_reason(tmp_path: Path) -> None:
     found = finished(read_environment(tmp_path, tmp_path), tmp_path)
     assert (found.governor, found.cpu_max_mhz, found.load_before, found.load_after) == (None,) * 4
     assert found.revision is None
-    assert found.missing["governor"] == "no cpufreq here"
-    assert found.missing["revision"] == "not run from a git clone"
-    assert found.missing["load_before"] == found.missing["load_after"] == "/proc/loadavg unreadable"
+    assert found.missing["governor"] == because("no-cpufreq")
+    assert found.missing["revision"] == because("not-a-clone")
+    assert (
+        found.missing["load_before"]
+        == found.missing["load_after"]
+        == because("unreadable", path="/proc/loadavg")
+    )
 
 
 def test_the_revision_of_a_clone_says_whether_files_differ_from_it(tmp_path: Path) -> None:
@@ -58,17 +63,23 @@ def test_a_broken_clone_is_a_reason_not_an_error(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     found = read_environment(tmp_path, tmp_path)
     assert found.revision is None
-    assert found.missing["revision"].startswith("git failed")
+    assert found.missing["revision"] == because("git-failed", detail="CalledProcessError")
 
 
 def test_where_the_decode_thread_ran_is_what_was_asked_for_unless_it_was_refused() -> None:
-    before = Environment(missing={"governor": "no cpufreq here"})
-    assert placed(before, None, None, ["--nicety: no option"]) == before
-    assert placed(before, 3, 5, []) == Environment(pin_core=3, nice=5, missing=before.missing)
-    refusals = ["--pin 3: refused (Invalid argument)", "--nice -5: refused (Permission denied)"]
-    refused = placed(before, 3, -5, refusals)
+    before = Environment(missing={"governor": because("no-cpufreq")})
+    refusals = {
+        "pin_core": because("pin-refused", core=3, detail="Invalid argument"),
+        "nice": because("nice-refused", nice=5, detail="Permission denied"),
+    }
+    others = {"run_delay_ns": because("schedstat-zero")}
+    assert placed(before, None, None, others | refusals) == before
+    assert placed(before, 3, 5, others) == Environment(pin_core=3, nice=5, missing=before.missing)
+    refused = placed(before, 3, 5, others | refusals)
     assert (refused.pin_core, refused.nice) == (None, None)
-    assert refused.missing == {**before.missing, "pin_core": refusals[0], "nice": refusals[1]}
+    assert refused.missing == {**before.missing, **refusals}
+    pinned = placed(before, 3, 5, {"nice": refusals["nice"]})
+    assert (pinned.pin_core, pinned.nice) == (3, None)
 
 
 def test_the_time_of_day_is_utc() -> None:

@@ -9,6 +9,7 @@ from idlegap.core.bench.driver import Driver
 from idlegap.core.bench.plan import BenchPlan, arms_for, engine_settings
 from idlegap.core.bench.runner import Bench
 from idlegap.core.protocol.events import SensorEvent
+from idlegap.core.protocol.reasons import because
 from idlegap.core.protocol.settings import Settings
 from idlegap.core.results.store import BENCH, read, write
 from idlegap.core.sensors.sampler import Sampler
@@ -34,7 +35,7 @@ def test_a_real_engine_is_measured_written_and_read_again(tmp_path: Path) -> Non
     assert result.complete
     assert outcome.failed is None
     static, eager, graph = result.arms
-    assert graph.refused == "needs CUDA"
+    assert graph.refused == because("needs-cuda")
     for arm in (static, eager):
         assert [run.turn for run in arm.runs] == [0, 1, 2, 3]
         assert all(run.complete and len(run.tokens.wall_ns) == 12 for run in arm.runs)
@@ -43,7 +44,7 @@ def test_a_real_engine_is_measured_written_and_read_again(tmp_path: Path) -> Non
     assert result.engine.model == "synthetic:tiny"
     assert result.host is not None
     assert result.probe is not None
-    assert result.probe.missing["launch_ns"] == "needs CUDA"
+    assert result.probe.missing["launch_ns"] == because("needs-cuda")
     write(tmp_path / "a.json", BENCH, result)
     assert read(tmp_path / "a.json") == result
     text = bench_text(result)

@@ -12,6 +12,7 @@ from idlegap.core.bench.schema import BenchResult
 from idlegap.core.protocol.commands import SetMode, TakeProfile, VerifyModes
 from idlegap.core.protocol.events import AnyEvent, EngineStage, RoundFinished, TokenBatch
 from idlegap.core.protocol.modes import EAGER, MODE_NAMES
+from idlegap.core.protocol.reasons import because
 from idlegap.core.protocol.settings import Settings
 from tests.core.bench.fake_engine import H200, READY, FakeEngine, drive, replace_struct
 
@@ -71,10 +72,10 @@ def test_a_mode_that_cannot_run_says_why_and_the_others_go_on() -> None:
     engine = FakeEngine({mode: H200[mode] for mode in ("eager-static", "graph")})
     result = result_of(take(engine, BenchPlan(arms_for(None), runs=1)))
     assert {arm.label: arm.refused for arm in result.arms if arm.refused} == {
-        "eager": "needs CUDA",
-        "fused": "needs CUDA",
-        "compiled": "needs CUDA",
-        "fused-graph": "needs CUDA",
+        "eager": because("needs-cuda"),
+        "fused": because("needs-cuda"),
+        "compiled": because("needs-cuda"),
+        "fused-graph": because("needs-cuda"),
     }
     assert [label for _, label in order(result)] == ["eager-static", "graph", "graph", "eager-static"]
 
@@ -192,7 +193,7 @@ def test_an_interruption_keeps_what_was_measured_and_marks_it(batches: int) -> N
     for run in cut:
         assert not run.counts
         assert len(run.tokens.wall_ns) <= READY.new_tokens
-        assert run.missing == {"peak_memory_bytes": "the run was cut short"}
+        assert run.missing == {"peak_memory_bytes": because("run-cut-short")}
 
 
 def test_an_interruption_before_the_model_is_there_leaves_no_result() -> None:
@@ -262,9 +263,9 @@ def test_a_benchmark_on_the_cpu_has_reasons_where_a_gpu_would_have_figures() -> 
     result = result_of(take(engine, BenchPlan(arms_for(None), runs=1)))
     eager = result.arm("eager")
     assert eager is not None
-    assert [window.reason for window in eager.windows] == ["profile windows need CUDA"]
-    assert eager.runs[0].missing == {"peak_memory_bytes": "needs CUDA"}
-    assert result.arm("graph").refused == "needs CUDA"  # type: ignore[union-attr]
+    assert [window.reason for window in eager.windows] == [because("windows-need-cuda")]
+    assert eager.runs[0].missing == {"peak_memory_bytes": because("needs-cuda")}
+    assert result.arm("graph").refused == because("needs-cuda")  # type: ignore[union-attr]
 
 
 def test_the_baseline_is_the_mode_that_the_engine_enters_first_unasked() -> None:

@@ -17,6 +17,7 @@ from idlegap.core.engine.outbox import Outbox
 from idlegap.core.protocol.commands import AnyCommand, Stop
 from idlegap.core.protocol.events import AnyEvent, ProfileWindow
 from idlegap.core.protocol.modes import ModeName
+from idlegap.core.protocol.reasons import Reason
 from idlegap.core.protocol.settings import Settings
 from idlegap.core.sensors.thread import ThreadCounters
 
@@ -66,7 +67,7 @@ class Clock:
         return self.now_ns
 
 
-def refusing_mode(mode: ModeName, reason: str) -> type[EagerStatic]:
+def refusing_mode(mode: ModeName, reason: Reason) -> type[EagerStatic]:
     """A mode whose capture or compilation fails with `reason`."""
 
     class Refusing(EagerStatic):
@@ -135,7 +136,7 @@ def run_scripted(
     clock: Clock | None = None,
     profiler: object = None,
     profile_every_ns: int | None = None,
-    refusing: dict[ModeName, str] | None = None,
+    refusing: dict[ModeName, Reason] | None = None,
     baseline: type[EagerStatic] = EagerStatic,
     lengths: LengthLog | None = None,
 ) -> Ran:

@@ -8,6 +8,7 @@ from idlegap.core.engine.device import choose_device
 from idlegap.core.engine.errors import UnsupportedError
 from idlegap.core.engine.model import make_prompt
 from idlegap.core.engine.modes import MODE_CLASSES, Workload
+from idlegap.core.protocol.reasons import because
 
 pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
 
@@ -27,11 +28,14 @@ def test_cuda_by_name_says_what_was_looked_for_and_what_would_help(text):
 def test_bandwidth_is_missing_with_its_reason_and_never_zero():
     measured = measure_bandwidth(choose_device("cpu"), lambda: 5)
     assert measured.copy_bytes_per_s is None
-    assert measured.missing == {"copy_bytes_per_s": "needs CUDA", "read_bytes_per_s": "needs CUDA"}
+    assert measured.missing == {
+        "copy_bytes_per_s": because("needs-cuda"),
+        "read_bytes_per_s": because("needs-cuda"),
+    }
 
 
 def test_only_the_eager_modes_run_without_cuda(loaded, device):
     workload = Workload.build(loaded.model, device, make_prompt(loaded, device, 4, 1), 16)
     obstacles = {name: mode.obstacle(workload) for name, mode in MODE_CLASSES.items()}
     assert {name for name, reason in obstacles.items() if reason is None} == {"eager", "eager-static"}
-    assert set(obstacles.values()) == {None, "needs CUDA"}
+    assert obstacles["graph"] == because("needs-cuda")

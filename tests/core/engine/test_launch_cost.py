@@ -9,6 +9,7 @@ from idlegap.core.engine.launch_cost import BATCHES, LAUNCHES, probe_dispatch, s
 from idlegap.core.engine.verify import Verifier
 from idlegap.core.protocol.commands import ProbeDispatch, SetMode, TakeProfile, VerifyModes
 from idlegap.core.protocol.events import DispatchProbe, RoundFinished, RoundStarted, TokenBatch
+from idlegap.core.protocol.reasons import because
 
 
 def test_a_round_is_finished_when_all_its_tokens_are_out(run_loop):
@@ -37,10 +38,10 @@ def test_on_the_cpu_memory_and_launches_have_a_reason_instead(run_loop):
     ran = run_loop({4: [ProbeDispatch()]}, stop_at=11)
     (finished,) = ran.of(RoundFinished)
     assert finished.peak_memory_bytes is None
-    assert finished.missing == {"peak_memory_bytes": "needs CUDA"}
+    assert finished.missing == {"peak_memory_bytes": because("needs-cuda")}
     (probe,) = ran.of(DispatchProbe)
     assert (probe.launch_ns, probe.operator_ns) == (None, None)
-    assert probe.missing == {"launch_ns": "needs CUDA", "operator_ns": "needs CUDA"}
+    assert probe.missing == {"launch_ns": because("needs-cuda"), "operator_ns": because("needs-cuda")}
 
 
 def test_a_probe_is_followed_by_a_warm_up(run_loop):

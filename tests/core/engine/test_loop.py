@@ -28,6 +28,7 @@ from idlegap.core.protocol.events import (
     TokenBatch,
     Verified,
 )
+from idlegap.core.protocol.reasons import because
 from tests.core.engine.scripted_loop import Clock, FakeProfiler, NoNumbers, OutOfMemoryWhenCompared
 
 
@@ -76,7 +77,7 @@ def test_coming_back_to_a_prepared_mode_with_the_same_cache_goes_on_with_the_rou
 
 def test_a_mode_that_needs_cuda_is_refused_with_its_reason_and_decoding_goes_on(run_loop):
     ran = run_loop({5: [SetMode("graph")]}, stop_at=12)
-    assert [(r.mode, r.reason) for r in ran.of(ModeRefused)] == [("graph", "needs CUDA")]
+    assert [(r.mode, r.reason) for r in ran.of(ModeRefused)] == [("graph", because("needs-cuda"))]
     assert len(positions(ran.of(TokenBatch))) == 12
     assert {b.mode for b in ran.of(TokenBatch)} == {"eager-static"}
 
@@ -107,7 +108,7 @@ def test_another_shape_rebuilds_the_modes_and_decodes_on(run_loop):
 def test_without_cuda_a_profile_is_refused_with_its_reason(run_loop):
     (window,) = run_loop({4: [TakeProfile()]}, stop_at=6).of(ProfileWindow)
     assert not window.accepted
-    assert window.reason == "profile windows need CUDA"
+    assert window.reason == because("windows-need-cuda")
 
 
 def test_verification_compares_the_current_mode_with_the_baseline(run_loop):
@@ -121,7 +122,7 @@ def test_verification_compares_the_current_mode_with_the_baseline(run_loop):
 def test_without_memory_for_a_comparison_the_reason_is_said_and_decoding_goes_on(run_loop):
     ran = run_loop({4: [VerifyModes()]}, stop_at=8, baseline=OutOfMemoryWhenCompared)
     assert [(n.mode, n.reason) for n in ran.of(NotVerified)] == [
-        ("eager-static", "not enough memory for a round of logits")
+        ("eager-static", because("no-memory-for-logits"))
     ]
     assert not ran.of(Verified)
     assert len(positions(ran.of(TokenBatch))) == 8
@@ -130,7 +131,7 @@ def test_without_memory_for_a_comparison_the_reason_is_said_and_decoding_goes_on
 def test_a_baseline_without_numbers_is_compared_with_nothing(run_loop):
     ran = run_loop({4: [VerifyModes()]}, stop_at=8, baseline=NoNumbers)
     (refused,) = ran.of(NotVerified)
-    assert refused.reason == "eager-static itself computes logits that are not numbers"
+    assert refused.reason == because("baseline-not-numbers", mode="eager-static")
     assert not ran.of(Verified)
 
 
@@ -174,7 +175,7 @@ def test_a_mode_is_profiled_when_it_is_entered_and_again_when_its_time_has_come(
 
 
 def test_a_mode_that_fails_to_prepare_is_refused_for_good_and_decoding_goes_on(run_loop):
-    reason = "capture failed: operation not permitted"
+    reason = because("capture-failed", detail="operation not permitted")
     ran = run_loop({5: [SetMode("graph")], 8: [SetMode("graph")]}, stop_at=14, refusing={"graph": reason})
     assert [r.reason for r in ran.of(ModeRefused)] == [reason, reason]
     assert {b.mode for b in ran.of(TokenBatch)} == {"eager-static"}

@@ -9,11 +9,13 @@ import torch
 from idlegap.core.engine.available_modes import Lineup
 from idlegap.core.engine.errors import UnsupportedError, is_out_of_memory, memory_line
 from idlegap.core.engine.modes.eager import EagerStatic
-from idlegap.core.engine.out_of_memory import memory_words, one_memory_error
+from idlegap.core.engine.out_of_memory import memory_reason, one_memory_error
 from idlegap.core.engine.outbox import Outbox
 from idlegap.core.engine.worker import EngineThread
 from idlegap.core.protocol.events import EngineFailed, ModeRefused, TokenBatch
+from idlegap.core.protocol.reasons import because
 from idlegap.core.protocol.settings import Settings
+from idlegap.core.text.reasons import words
 
 BEYOND_ANY_MACHINE = 10**15
 """Elements: more bytes than a 64-bit process can address, so no allocator can promise them."""
@@ -64,7 +66,7 @@ def test_prompts_that_do_not_fit_say_for_which_batch_and_what_would(loaded, devi
 
 
 def test_with_one_sequence_a_smaller_batch_is_no_advice(device) -> None:
-    assert "--batch" not in memory_words(device, 1)
+    assert "--batch" not in words(memory_reason(device, 1))
 
 
 def test_a_mode_that_does_not_fit_is_refused_and_another_decodes(run_loop) -> None:
@@ -72,7 +74,7 @@ def test_a_mode_that_does_not_fit_is_refused_and_another_decodes(run_loop) -> No
     (refused,) = ran.of(ModeRefused)
     assert (refused.mode, refused.reason) == (
         "eager-static",
-        "not enough memory for batch 1: use fewer --prompt-tokens or a smaller --model",
+        because("no-memory-for-prompt", memory="memory", batch=1),
     )
     assert {batch.mode for batch in ran.of(TokenBatch)} == {"eager"}
 

@@ -8,7 +8,9 @@ from idlegap.core.engine.outbox import Outbox
 from idlegap.core.engine.worker import EngineThread
 from idlegap.core.protocol.commands import AnyCommand, Stop
 from idlegap.core.protocol.events import EngineReady, Notice, TokenBatch
+from idlegap.core.protocol.reasons import code_of
 from idlegap.core.protocol.settings import Settings
+from idlegap.core.text.reasons import words
 
 CORE = max(os.sched_getaffinity(0))
 
@@ -21,9 +23,10 @@ def test_the_decode_thread_is_pinned_alone_and_a_refused_nice_value_does_not_sto
     commands.put(Stop())
     refused.start()
     refused.join()
-    said = [event.text for event in refused.outbox.drain() if isinstance(event, Notice)]
-    assert len(said) == 1
-    assert said[0].startswith(f"--pin {CORE + 1}: not done")
+    said = refused.outbox.drain()
+    (ready,) = [event for event in said if isinstance(event, EngineReady)]
+    assert code_of(ready.missing["pin_core"]) == "pin-outside"
+    assert [event.text for event in said if isinstance(event, Notice)] == [words(ready.missing["pin_core"])]
     assert not refused.failed
     assert os.sched_getaffinity(0) == usable
 

@@ -11,6 +11,7 @@ from typing import TypeVar
 import pytest
 
 from idlegap.core.engine.placement import Placement
+from idlegap.core.protocol.reasons import Reason, because
 
 T = TypeVar("T")
 USABLE = os.sched_getaffinity(0)
@@ -27,10 +28,10 @@ def on_a_thread(work: Callable[[], T]) -> T:
 
 
 def test_the_pin_confines_the_thread_that_asked_and_no_other() -> None:
-    def pinned() -> tuple[tuple[str, ...], set[int]]:
+    def pinned() -> tuple[dict[str, Reason], set[int]]:
         return Placement(CORE, None).apply(), os.sched_getaffinity(0)
 
-    assert on_a_thread(pinned) == ((), {CORE})
+    assert on_a_thread(pinned) == ({}, {CORE})
     assert os.sched_getaffinity(0) == USABLE
 
 
@@ -60,17 +61,17 @@ def test_the_pin_comes_back_after_a_mode_that_failed_to_prepare() -> None:
 
 
 def test_without_a_pin_nothing_is_touched() -> None:
-    def work() -> tuple[tuple[str, ...], set[int]]:
+    def work() -> tuple[dict[str, Reason], set[int]]:
         placement = Placement(None, None)
         refused = placement.apply()
         with placement.released():
             return refused, os.sched_getaffinity(0)
 
-    assert on_a_thread(work) == ((), USABLE)
+    assert on_a_thread(work) == ({}, USABLE)
 
 
 def test_a_core_outside_the_affinity_is_refused_and_the_usable_ones_are_named() -> None:
-    def work() -> tuple[tuple[str, ...], set[int]]:
+    def work() -> tuple[dict[str, Reason], set[int]]:
         os.sched_setaffinity(0, {CORE})
         placement = Placement(CORE + 1, None)
         refused = placement.apply()
@@ -78,36 +79,36 @@ def test_a_core_outside_the_affinity_is_refused_and_the_usable_ones_are_named() 
             return refused, os.sched_getaffinity(0)
 
     refused, usable = on_a_thread(work)
-    assert refused == (f"--pin {CORE + 1}: not done, this process may use core {CORE} only",)
+    assert refused == {"pin_core": because("pin-outside", core=CORE + 1, usable=str(CORE))}
     assert usable == {CORE}
 
 
 def test_nice_is_the_threads_own(tmp_path: Path) -> None:
     before = os.getpriority(os.PRIO_PROCESS, 0)
 
-    def work() -> tuple[tuple[str, ...], int]:
+    def work() -> tuple[dict[str, Reason], int]:
         refused = Placement(None, before + 1, autogroup=tmp_path / "autogroup").apply()
         return refused, os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
 
-    assert on_a_thread(work) == ((), before + 1)
+    assert on_a_thread(work) == ({}, before + 1)
     assert os.getpriority(os.PRIO_PROCESS, 0) == before
 
 
 @pytest.mark.parametrize(
     ("nice", "expected"),
     [
-        (-5, "--nice -5: refused (Permission denied); going below 0 needs root or CAP_SYS_NICE"),
-        (5, "--nice 5: refused (Permission denied)"),
+        (-5, because("nice-needs-root", nice=-5, detail="Permission denied")),
+        (5, because("nice-refused", nice=5, detail="Permission denied")),
     ],
 )
-def test_a_refused_nice_value_is_said_and_the_pin_still_holds(nice: int, expected: str) -> None:
+def test_a_refused_nice_value_is_said_and_the_pin_still_holds(nice: int, expected: Reason) -> None:
     def forbid(_: int) -> None:
         raise PermissionError(13, "Permission denied")
 
-    def work() -> tuple[tuple[str, ...], set[int]]:
+    def work() -> tuple[dict[str, Reason], set[int]]:
         return Placement(CORE, nice, set_nice=forbid).apply(), os.sched_getaffinity(0)
 
-    assert on_a_thread(work) == ((expected,), {CORE})
+    assert on_a_thread(work) == ({"nice": expected}, {CORE})
 
 
 SESSION = """

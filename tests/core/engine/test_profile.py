@@ -8,6 +8,7 @@ import torch
 
 from idlegap.core.engine.device import Device
 from idlegap.core.engine.profile import Marker, Profiler, read_records
+from idlegap.core.protocol.reasons import code_of
 
 
 @dataclass
@@ -70,4 +71,5 @@ def test_a_profiler_that_does_not_start_is_a_rejected_window_with_its_reason():
     profiler = Profiler(cpu, marker=Marker(lambda: None, "nothing"))
     window = profiler.take("eager", lambda: torch.ones(2) + 1)
     assert (window.accepted, window.busy_ns, window.kernels) == (False, 0, 0)
-    assert window.reason.startswith("the profiler does not work here: ")
+    assert code_of(window.reason) == "profiler-broken"
+    assert window.reason.fields["detail"]

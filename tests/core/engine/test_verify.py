@@ -9,6 +9,7 @@ from idlegap.core.engine.model import make_prompt
 from idlegap.core.engine.modes import Workload
 from idlegap.core.engine.modes.eager import Eager, EagerStatic
 from idlegap.core.engine.verify import Verifier
+from idlegap.core.text.reasons import logit_diff_words
 
 STEPS = 16
 
@@ -80,7 +81,7 @@ def test_logits_that_are_not_numbers_are_flagged(workload, verifier):
     verified = verifier.verify(Broken(workload))
     assert verified.flagged
     assert verified.logit_diff is None
-    assert verified.logit_diff_text == "logits that are not numbers"
+    assert logit_diff_words(verified) == "logits that are not numbers"
 
 
 def test_rewinding_gives_the_same_logits_again(workload):

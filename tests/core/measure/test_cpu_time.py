@@ -8,6 +8,7 @@ from idlegap.core.measure.cpu_time import RECENT_LEAST_TOKENS, CpuWork, LeastCpu
 from idlegap.core.measure.typical_token import LEAST_TOKENS
 from idlegap.core.phrasing.sentence import limiting_sentence
 from idlegap.core.protocol.events import AnyEvent, EngineStage, ModeEntered, ProfileWindow, Token, TokenBatch
+from idlegap.core.protocol.reasons import because
 from idlegap.core.session.build import snapshot_of
 from idlegap.core.session.snapshot import Snapshot
 from idlegap.core.session.state import State
@@ -73,7 +74,7 @@ def test_one_lucky_token_makes_no_best() -> None:
 def test_where_the_thread_spins_for_the_device_cpu_time_tells_nothing() -> None:
     spun = tuple(Token(at * 5 * MS, at * 5 * MS + MS, (at + 1) * 5 * MS, 5 * MS, 0, 0, 0) for at in range(40))
     assert least(spun).ns is None
-    assert cpu_work(spun, least(tokens(*[23.0] * 40)), BUSY_NS) == "the thread also waits for the GPU"
+    assert cpu_work(spun, least(tokens(*[23.0] * 40)), BUSY_NS) == because("waits-for-gpu")
 
 
 @pytest.mark.parametrize("now_ms", [94.0, 190.0])
@@ -81,29 +82,28 @@ def test_a_gpu_that_slowed_down_is_no_slow_host_though_the_thread_spins(now_ms: 
     """Launches wait for a full queue, so dispatch and CPU time are the whole token; the window is older
     than the slowdown."""
     best = least(tokens(*[63.0] * 40))
-    reason = "the GPU works for most of a token, and the thread may wait for it"
-    assert cpu_work(tokens(*[now_ms] * 40), best, 63 * MS) == reason
-    assert cpu_work(tokens(*[now_ms] * 40), best, None) == "needs a profile window"
+    assert cpu_work(tokens(*[now_ms] * 40), best, 63 * MS) == because("gpu-fills-token")
+    assert cpu_work(tokens(*[now_ms] * 40), best, None) == because("needs-window")
     assert cpu_work(tokens(*[now_ms] * 40), best, 31 * MS) == CpuWork(round(now_ms * MS), 63 * MS, slow=True)
 
 
 def test_how_much_of_a_token_the_gpu_works_is_judged_at_the_fastest_tokens_known() -> None:
     slow_before = least(tokens(*[190.0] * 40))
-    assert isinstance(cpu_work(tokens(*[63.0] * 40), slow_before, 63 * MS), str)
+    assert cpu_work(tokens(*[63.0] * 40), slow_before, 63 * MS) == because("gpu-fills-token")
 
 
 def test_without_a_clock_of_the_thread_it_says_so() -> None:
     blind = tuple(Token(at * MS, (at + 1) * MS, (at + 1) * MS) for at in range(40))
     assert least(blind).ns is None
-    assert cpu_work(blind, least(blind), BUSY_NS) == "no CPU clock of a thread"
+    assert cpu_work(blind, least(blind), BUSY_NS) == because("no-thread-clock")
 
 
 @pytest.mark.parametrize("count", [0, RECENT_LEAST_TOKENS - 1])
 def test_of_too_few_tokens_nothing_is_claimed(count: int) -> None:
     best = least(tokens(*[23.0] * 40))
-    assert cpu_work(tokens(*[46.0] * count), best, BUSY_NS) == f"only {count} tokens in the last 2 s"
+    assert cpu_work(tokens(*[46.0] * count), best, BUSY_NS) == because("few-recent-tokens", tokens=count)
     few = tokens(*[23.0] * (LEAST_TOKENS - 1))
-    assert cpu_work(few, least(few), BUSY_NS) == f"needs {LEAST_TOKENS} tokens"
+    assert cpu_work(few, least(few), BUSY_NS) == because("few-tokens", tokens=LEAST_TOKENS)
 
 
 @given(st.lists(st.floats(1, 100), min_size=LEAST_TOKENS, max_size=4 * LEAST_TOKENS))
@@ -136,14 +136,13 @@ def test_the_best_outlives_a_visit_of_its_mode() -> None:
 
 def test_where_the_cpu_computes_nothing_is_claimed() -> None:
     shown = told("cpu", *[23.0] * 40, *[46.0] * 40)
-    assert (shown.cpu_work, shown.cpu_work_reason) == (None, "the CPU computes")
+    assert (shown.cpu_work, shown.cpu_work_reason) == (None, because("cpu-computes"))
 
 
 @pytest.mark.parametrize("slow_ms", [94.0, 190.0])
 def test_the_screen_does_not_blame_the_host_for_a_gpu_that_slowed_down(slow_ms: float) -> None:
     shown = told("cuda:0", *[63.0] * 40, *[slow_ms] * 40, busy_ms=62.8)
-    assert shown.cpu_work is None
-    assert shown.cpu_work_reason.startswith("the GPU works for most of a token")
+    assert (shown.cpu_work, shown.cpu_work_reason) == (None, because("gpu-fills-token"))
     assert shown.host_changes == ()
     assert "host is slow" not in limiting_sentence(shown)
     same = told("cuda:0", *[63.0] * 40, *[slow_ms] * 40, busy_ms=3.6)

@@ -28,6 +28,7 @@ from idlegap.core.protocol.events import (
     TokenBatch,
 )
 from idlegap.core.protocol.modes import MODE_NAMES, ModeName
+from idlegap.core.protocol.reasons import because
 from idlegap.core.recording import Header, Recorder
 from idlegap.core.session.session import Session
 from idlegap.core.session.snapshot import Snapshot
@@ -40,6 +41,7 @@ HERE = Path(__file__).parent
 REAL = HERE / "v1.jsonl.gz"
 """An H200's engine events, six modes in five minutes, with generated sensor samples."""
 
+LITTLE_MEMORY = because("little-memory", free_gb=0.5)
 HEADER = Header(SCHEMA_VERSION, "0.1.0", "2026-11-29T12:00:00+00:00", "rented-7", START_NS)
 READY = engine_ready(
     t_ns=START_NS + 2 * SECOND,
@@ -100,7 +102,12 @@ def engine_story(rounds: int = 3, tokens: int = 64, seed: int = 1) -> list[AnyEv
     events: list[AnyEvent] = [
         EngineStage(START_NS + SECOND, "importing", "torch"),
         READY,
-        Bandwidth(START_NS + 3 * SECOND, 4.272e12, None, missing={"read_bytes_per_s": "too short"}),
+        Bandwidth(
+            START_NS + 3 * SECOND,
+            4.272e12,
+            None,
+            missing={"read_bytes_per_s": LITTLE_MEMORY},
+        ),
     ]
     now = START_NS + 4 * SECOND
     for number in range(rounds):
@@ -168,7 +175,7 @@ def sensor_story(until_ns: int) -> list[SensorEvent]:
                 steal_pct=0.0,
                 decode_core=1,
                 load_1m=2.5,
-                missing={"core_mhz": "hidden by the hypervisor"},
+                missing={"core_mhz": because("stale", because("no-cpufreq"), age_s=12)},
             )
         )
         events.append(CgroupSample(t_ns + 1, 2.0, 1, 5 * MS, 900, 1000, 250 * MS, missing={}))

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from idlegap.core.protocol.events import (
     AnyEvent,
     Bandwidth,
+    CgroupSample,
     EngineReady,
     EngineStage,
     GpuSample,
@@ -20,8 +22,10 @@ from idlegap.core.protocol.events import (
     Token,
     TokenBatch,
 )
+from idlegap.core.protocol.reasons import code_of
 from idlegap.core.recording import RecordingError, RecordingReader, read_index
 from idlegap.core.recording.format import LATE_NS, MAX_LINE_BYTES, End, Late
+from idlegap.core.text.reasons import words
 from tests.core.recording.stories import HEADER, MS, READY, REAL, SECOND, START_NS, record, story
 
 STAGE = EngineStage(START_NS, "decoding")
@@ -49,6 +53,24 @@ def test_an_old_recording_stays_readable() -> None:
     assert (found.events, found.tokens, len(found.switches_ns)) == (1577, 3749, 20)
     assert (found.ending.reason, found.ending.text) == ("stopped", "")
     assert found.length_ns == 323_323_948_275 - 26_967_672_987
+
+
+def test_format_2_says_the_same_with_codes_as_format_1_did_with_words() -> None:
+    new = read(REAL.with_name("v2.jsonl.gz"))
+    old = read(REAL)[: len(new)]
+    rejected = [event for event in new if isinstance(event, ProfileWindow) and not event.accepted]
+    assert {code_of(window.reason) for window in rejected} == {"first-window"}
+    for before, after in zip(old, new, strict=True):
+        assert reasonless(before) == reasonless(after)
+        if isinstance(before, ProfileWindow) and isinstance(after, ProfileWindow):
+            assert words(after.reason) == before.reason
+        if isinstance(before, CgroupSample) and isinstance(after, CgroupSample):
+            assert {code_of(sample.missing["quota_cores"]) for sample in (before, after)} == {"no-quota"}
+
+
+def reasonless(event: AnyEvent) -> AnyEvent:
+    changes = {"missing": {}, "reason": ""}
+    return replace(event, **{name: value for name, value in changes.items() if hasattr(event, name)})
 
 
 def test_the_end_is_known_once_it_was_reached(tmp_path: Path) -> None:
@@ -120,7 +142,7 @@ def claim(**changes: object) -> bytes:
         (claim(schema=0), "line 1: not an idlegap recording"),
         (claim(schema=-3), "line 1: not an idlegap recording"),
         (claim(schema="1"), "line 1: not an idlegap recording"),
-        (claim(schema=2, idlegap="9.0", news=[]), "line 1: written by idlegap 9.0 in format 2; this"),
+        (claim(schema=3, idlegap="9.0", news=[]), "line 1: written by idlegap 9.0 in format 3; this"),
         (claim(news=1), "line 1: damaged header: Object contains unknown field `news`"),
         (claim(started_ns=-1), "line 1: damaged header: Expected `int` >= 0 - at `$.started_ns`"),
         (claim(spec_bytes_per_s=0), "line 1: damaged header: Expected `float` >= 1000000000.0 - at `$.spec_"),

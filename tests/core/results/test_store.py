@@ -13,6 +13,7 @@ from idlegap.core.bench.schema import BenchResult, Columns, Conditions, Publishe
 from idlegap.core.check.card import Card, CardLine
 from idlegap.core.check.check import CheckResult
 from idlegap.core.check.predictions import Prediction, Predictions
+from idlegap.core.protocol.reasons import Reason
 from idlegap.core.results.store import (
     BENCH,
     CHECK,
@@ -43,6 +44,14 @@ def refusal(data: bytes) -> str:
 # --- round trips ------------------------------------------------------------------
 
 
+FIELDS = st.dictionaries(st.text(max_size=8), st.text(max_size=8) | st.integers(-(2**53), 2**53), max_size=2)
+REASONS = st.recursive(
+    st.builds(Reason, st.text(max_size=8), FIELDS),
+    lambda cause: st.builds(Reason, st.text(max_size=8), FIELDS, cause),
+    max_leaves=3,
+)
+
+
 @st.composite
 def runs(draw: st.DrawFn) -> Run:
     tokens = draw(st.integers(0, 12))
@@ -59,7 +68,7 @@ def runs(draw: st.DrawFn) -> Run:
     conditions = Conditions(
         others_cores=draw(st.none() | st.floats(0, 200)),
         sm_mhz=draw(st.none() | st.tuples(*[st.integers(0, 3000)] * 3)),
-        missing=draw(st.dictionaries(st.text(max_size=8), st.text(max_size=8), max_size=3)),
+        missing=draw(st.dictionaries(st.text(max_size=8), st.text(max_size=8) | REASONS, max_size=3)),
     )
     return run(draw(st.integers(0, 9)), made, conditions=conditions, complete=draw(st.booleans()))
 

@@ -7,6 +7,7 @@ import sys
 import pynvml
 import pytest
 
+from idlegap.core.protocol.reasons import because
 from idlegap.core.sensors.gpm import METRICS, Gpm
 from idlegap.core.sensors.gpu import load_nvml
 from idlegap.core.sensors.gpu_device import find_device
@@ -55,7 +56,7 @@ def test_real_errors_carry_the_number_that_decides() -> None:
     with pytest.raises(NvmlError) as caught:
         NvmlCalls(nvml, nvml.clock)("start", lambda lib: lib.nvmlInit())
     assert (caught.value.code, caught.value.for_good) == (15, False)
-    assert caught.value.reason == "NVML GPU is lost"
+    assert caught.value.reason == because("nvml-error", error="GPU is lost")
 
 
 def test_gpm_fits_the_real_struct() -> None:

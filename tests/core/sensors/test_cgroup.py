@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from idlegap.core.protocol.events import CgroupSample
+from idlegap.core.protocol.reasons import because
 from idlegap.core.sensors.cgroup import CgroupReader, pressure_us, quota_cores, throttling
 from idlegap.core.sensors.errors import ReadingError
 from idlegap.core.sensors.mounts import read_mounts
@@ -55,7 +56,7 @@ def test_vast_ai_has_no_quota_and_honest_zeros(tmp_path: Path) -> None:
     trees.vast_ai(tmp_path)
     sample = sample_after(tmp_path, lambda: None)
     assert sample.quota_cores is None
-    assert sample.missing == {"quota_cores": "no quota"}
+    assert sample.missing == {"quota_cores": because("no-quota")}
     assert (sample.throttled, sample.throttled_ns) == (0, 0)
 
 
@@ -80,7 +81,7 @@ def test_cgroup_v1_counts_nanoseconds_and_has_no_pressure_of_its_own(tmp_path: P
     assert sample.quota_cores == 0.5
     assert (sample.throttled, sample.throttled_ns) == (2, 2_777)
     assert sample.cgroup_pressure_us is None
-    assert sample.missing == {"cgroup_pressure_us": "no cgroup v2, which alone has pressure"}
+    assert sample.missing == {"cgroup_pressure_us": because("no-cgroup-v2")}
 
 
 def test_hybrid_does_not_pass_the_machine_s_pressure_off_as_its_own(tmp_path: Path) -> None:
@@ -94,8 +95,8 @@ def test_hybrid_does_not_pass_the_machine_s_pressure_off_as_its_own(tmp_path: Pa
     assert sample.system_pressure_us == 3_000
     assert sample.cgroup_pressure_us is None
     assert sample.missing == {
-        "quota_cores": "no quota",
-        "cgroup_pressure_us": "in the root cgroup: the same as the machine's",
+        "quota_cores": because("no-quota"),
+        "cgroup_pressure_us": because("root-cgroup"),
     }
 
 
@@ -118,11 +119,11 @@ def test_gvisor_has_nothing_and_says_why(tmp_path: Path) -> None:
     trees.gvisor(tmp_path)
     sample = sample_after(tmp_path, lambda: None)
     assert sample.missing == {
-        "quota_cores": "no cgroup mounted",
-        "throttled": "no cgroup mounted",
-        "throttled_ns": "no cgroup mounted",
-        "cgroup_pressure_us": "no cgroup v2, which alone has pressure",
-        "system_pressure_us": "no PSI here",
+        "quota_cores": because("no-cgroup"),
+        "throttled": because("no-cgroup"),
+        "throttled_ns": because("no-cgroup"),
+        "cgroup_pressure_us": because("no-cgroup-v2"),
+        "system_pressure_us": because("no-psi"),
     }
     assert (sample.throttled, sample.throttled_ns, sample.quota_cores) == (None, None, None)
 
@@ -131,7 +132,10 @@ def test_no_psi_leaves_throttling_readable(tmp_path: Path) -> None:
     tree = trees.no_psi(tmp_path)
     sample = sample_after(tmp_path, lambda: tree.stat_v2(tree.cpu, 1, 1))
     assert sample.throttled == 1
-    assert sample.missing == {"cgroup_pressure_us": "no PSI here", "system_pressure_us": "no PSI here"}
+    assert sample.missing == {
+        "cgroup_pressure_us": because("no-psi"),
+        "system_pressure_us": because("no-psi"),
+    }
 
 
 def test_a_controller_that_is_off_is_missing_not_zero(tmp_path: Path) -> None:
@@ -140,14 +144,14 @@ def test_a_controller_that_is_off_is_missing_not_zero(tmp_path: Path) -> None:
     tree.write(tree.cpu / "cpu.stat", "usage_usec 5\nuser_usec 4\nsystem_usec 1\n")
     sample = sample_after(tmp_path, lambda: None)
     assert sample.throttled is None
-    assert sample.missing["throttled"] == "no CPU controller on this cgroup"
+    assert sample.missing["throttled"] == because("no-cpu-controller")
 
 
 def test_pressure_that_comes_back_needs_an_earlier_reading(tmp_path: Path) -> None:
     tree = trees.no_psi(tmp_path)
     sample = sample_after(tmp_path, lambda: tree.system_pressure(123_456))
     assert sample.system_pressure_us is None
-    assert sample.missing["system_pressure_us"] == "no earlier reading"
+    assert sample.missing["system_pressure_us"] == because("first-reading")
 
 
 def test_a_quota_set_later_is_seen_within_ten_seconds(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from idlegap.core.protocol.events import CpuSample
+from idlegap.core.protocol.reasons import because
 from idlegap.core.sensors.cpu import CoreTimes, CpuReader, PsutilCounters
 from idlegap.core.sensors.errors import ReadingError
 from idlegap.core.sensors.pacing import SECOND
@@ -34,12 +35,12 @@ class ScriptedCounters:
 
     def process_s(self, pid: int) -> float:
         if pid not in self.processes:
-            raise ReadingError(f"process {pid}: gone")
+            raise ReadingError(because("process-unreadable", pid=pid, detail="gone"))
         return self.processes[pid]
 
     def last_core(self, tid: int) -> int:
         if tid not in self.on_core:
-            raise ReadingError(f"thread {tid}: gone")
+            raise ReadingError(because("thread-unreadable", tid=tid, detail="gone"))
         return self.on_core[tid]
 
 
@@ -123,8 +124,8 @@ def test_an_engine_that_is_gone_is_missing_not_idle(machine: Machine) -> None:
     machine.counters.on_core.clear()
     sample = sampled(machine.advance((0, 0, 2)))
     assert (sample.engine_pct, sample.decode_core) == (None, None)
-    assert sample.missing["engine_pct"] == "process 20: gone"
-    assert sample.missing["decode_core"] == "thread 21: gone"
+    assert sample.missing["engine_pct"] == because("process-unreadable", pid=20, detail="gone")
+    assert sample.missing["decode_core"] == because("thread-unreadable", tid=21, detail="gone")
 
 
 def test_in_process_counts_the_process_once(machine: Machine) -> None:
@@ -143,13 +144,13 @@ def test_in_process_counts_the_process_once(machine: Machine) -> None:
 def test_unreadable_core_times_leave_the_other_readings(machine: Machine) -> None:
     machine.run_engine()
     machine.advance((0, 0, 1))
-    machine.counters.core_times = ReadingError("/proc/stat is all zero (gVisor?)")
+    machine.counters.core_times = ReadingError(because("cpu-times-zero"))
     machine.now_ns += SECOND
     machine.counters.processes[ENGINE_PID] += 0.4
     sample = sampled(machine.reader.sample(machine.now_ns))
     assert sample.core_pct == ()
     assert (sample.steal_pct, sample.others_pct) == (None, None)
-    assert sample.missing["others_pct"] == "/proc/stat is all zero (gVisor?)"
+    assert sample.missing["others_pct"] == because("cpu-times-zero")
     assert sample.engine_pct == pytest.approx(40.0)
 
 
@@ -157,12 +158,12 @@ def test_counters_that_stand_still_are_missing_not_idle(machine: Machine) -> Non
     machine.advance((5, 0, 10), (5, 0, 10))
     sample = sampled(machine.advance((5, 0, 10), (6, 0, 11)))
     assert sample.core_pct == ()
-    assert sample.missing["core_pct"] == "/proc/stat stood still"
+    assert sample.missing["core_pct"] == because("cpu-times-still")
 
 
 def test_a_core_that_comes_or_goes_starts_the_comparison_anew(machine: Machine) -> None:
     machine.advance((0, 0, 1), (0, 0, 1))
-    assert sampled(machine.advance((1, 0, 2))).missing["core_pct"] == "no earlier reading"
+    assert sampled(machine.advance((1, 0, 2))).missing["core_pct"] == because("first-reading")
     assert sampled(machine.advance((1.5, 0, 3))).core_pct == pytest.approx((50.0,))
 
 
@@ -171,7 +172,7 @@ def test_a_missing_load_average_is_said(machine: Machine) -> None:
     machine.advance((0, 0, 1))
     sample = sampled(machine.advance((0, 0, 2)))
     assert sample.load_1m is None
-    assert sample.missing["load_1m"] == "/proc/loadavg unreadable"
+    assert sample.missing["load_1m"] == because("unreadable", path="/proc/loadavg")
 
 
 times = st.floats(0, 1e7)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from idlegap.core.protocol.reasons import because
 from idlegap.core.sensors.errors import ReadingError
 from idlegap.core.sensors.gpm import Gpm
 from idlegap.core.sensors.gpu_device import find_device
@@ -22,7 +23,7 @@ def test_values_are_means_between_two_samples() -> None:
     gpm = gpm_of(nvml)
     gpm.refresh(0)
     assert gpm.values == {}
-    assert gpm.missing["gpm_sm_pct"] == "needs a second sample"
+    assert gpm.missing["gpm_sm_pct"] == because("gpm-second-sample")
     gpu.run_for(0.25, graphics=96, sm=24, dram=16)
     gpm.refresh(250 * MS)
     assert gpm.values == pytest.approx({"gpm_graphics_pct": 96, "gpm_sm_pct": 24, "gpm_dram_pct": 16})
@@ -68,7 +69,10 @@ def test_only_metrics_that_nvml_vouches_for_count() -> None:
     gpu.run_for(0.25, graphics=40, sm=30, dram=130)
     gpm.refresh(250 * MS)
     assert gpm.values == pytest.approx({"gpm_graphics_pct": 40})
-    assert gpm.missing == {"gpm_sm_pct": "GPM error 3", "gpm_dram_pct": "GPM says 130 %"}
+    assert gpm.missing == {
+        "gpm_sm_pct": because("gpm-error", error=3),
+        "gpm_dram_pct": because("gpm-impossible", value="130"),
+    }
 
 
 def test_a_metric_that_is_no_number_is_missing() -> None:
@@ -76,7 +80,7 @@ def test_a_metric_that_is_no_number_is_missing() -> None:
     gpm.refresh(0)
     gpm.refresh(250 * MS)
     assert gpm.values == {}
-    assert gpm.missing["gpm_sm_pct"] == "GPM says nan %"
+    assert gpm.missing["gpm_sm_pct"] == because("gpm-impossible", value="nan")
 
 
 def test_after_a_failure_no_mean_spans_it() -> None:

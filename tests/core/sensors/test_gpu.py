@@ -5,6 +5,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from idlegap.core.protocol.events import GpuInfo, GpuSample
+from idlegap.core.protocol.reasons import Reason, because
 from idlegap.core.sensors.errors import ReadingError
 from idlegap.core.sensors.gpu import GpuReader, checked_bindings
 from idlegap.core.sensors.gpu_readings import GPU_FIELDS
@@ -73,7 +74,7 @@ def test_a_single_gpu_is_described_and_sampled_at_once() -> None:
         pcie_width=16,
         ecc=True,
     )
-    waiting = dict.fromkeys(("gpm_graphics_pct", "gpm_sm_pct", "gpm_dram_pct"), "needs a second sample")
+    waiting = dict.fromkeys(("gpm_graphics_pct", "gpm_sm_pct", "gpm_dram_pct"), because("gpm-second-sample"))
     expected = GpuSample(
         t_ns=0,
         util_pct=17.0,
@@ -106,7 +107,7 @@ def test_utilisation_samples_that_are_not_percent_are_rejected_for_good() -> Non
     bench = Bench(gpu)
     _, sample = bench.tick()
     assert sample.util_samples_pct is None
-    assert sample.missing["util_samples_pct"] == "NVML samples of 290,000 are not percent"
+    assert sample.missing["util_samples_pct"] == because("samples-not-percent", most=290_000)
 
 
 def test_each_tier_keeps_its_rate_and_repeats_its_last_value() -> None:
@@ -140,7 +141,7 @@ def test_several_gpus_wait_for_the_engine_s_choice() -> None:
     bench = Bench(first, second)
     (info,) = bench.tick(3)
     assert isinstance(info, GpuInfo)
-    assert info.missing == {"nvml": "2 GPUs: the engine has not named one yet"}
+    assert info.missing == {"nvml": because("gpu-unnamed", count=2)}
     bench.reader.select(UUID)
     info, sample = bench.tick()
     assert isinstance(info, GpuInfo)
@@ -169,22 +170,22 @@ def test_an_unknown_uuid_is_reported_once_and_not_replaced_by_another_gpu() -> N
     bench = Bench(FakeGpu())
     bench.reader.select("ffffffff-0000-0000-0000-000000000000")
     (info,) = bench.tick(5)
-    assert info.missing == {"nvml": "NVML knows no device ffffffff-0000-0000-0000-000000000000"}
+    assert info.missing == {"nvml": because("gpu-unknown", uuid="ffffffff-0000-0000-0000-000000000000")}
 
 
 def test_no_gpu_at_all() -> None:
-    assert Bench().info().missing == {"nvml": "NVML sees no GPU"}
+    assert Bench().info().missing == {"nvml": because("no-gpu")}
 
 
 @pytest.mark.parametrize(
     ("code", "reason"),
     [
-        (LIBRARY_NOT_FOUND, "no NVIDIA driver: NVML shared library not found"),
-        (9, "NVIDIA driver not loaded"),
-        (18, "NVML library and driver differ in version (updated without a reboot?)"),
+        (LIBRARY_NOT_FOUND, because("no-driver")),
+        (9, because("driver-not-loaded")),
+        (18, because("driver-mismatch")),
     ],
 )
-def test_no_usable_driver_is_one_event_with_one_reason(code: int, reason: str) -> None:
+def test_no_usable_driver_is_one_event_with_one_reason(code: int, reason: Reason) -> None:
     bench = Bench(FakeGpu())
     bench.nvml.errors["nvmlInit"] = code
     assert bench.tick(60) == [GpuInfo(t_ns=0, name=None, uuid=None, missing={"nvml": reason})]
@@ -195,7 +196,7 @@ def test_a_passing_failure_to_start_is_tried_again() -> None:
     bench = Bench(FakeGpu())
     bench.nvml.errors["nvmlInit"] = UNKNOWN
     (info,) = bench.tick(2)
-    assert info.missing == {"nvml": "NVML Unknown Error"}
+    assert info.missing == {"nvml": because("nvml-error", error="Unknown Error")}
     bench.nvml.errors.clear()
     events = bench.tick(2)
     assert isinstance(events[0], GpuInfo)
@@ -204,11 +205,11 @@ def test_a_passing_failure_to_start_is_tried_again() -> None:
 
 def test_bindings_that_cannot_be_loaded_are_the_reason() -> None:
     def load() -> Nvml:
-        raise ReadingError("nvidia-ml-py is not installed", for_good=True)
+        raise ReadingError(because("no-bindings"), for_good=True)
 
     reader = GpuReader(load, lambda: 0)
     (info,) = reader.tick(0)
-    assert info.missing == {"nvml": "nvidia-ml-py is not installed"}
+    assert info.missing == {"nvml": because("no-bindings")}
     assert reader.tick(SECOND) == []
     assert reader.stale_sample(SECOND) is None
     reader.close()
@@ -239,18 +240,18 @@ def test_unsupported_readings_make_up_the_capability_table_and_are_never_asked_a
     assert info.bus_width_bits is None
     assert info.spec_bytes_per_s is None
     assert info.missing == {
-        "bus_width_bits": "not supported by this GPU",
-        "power_mw": "not supported by this GPU",
-        "memory_bytes": "driver too old for this reading",
-        "memory_used_bytes": "driver too old for this reading",
-        "gpm_graphics_pct": "needs Hopper or later",
-        "gpm_sm_pct": "needs Hopper or later",
-        "gpm_dram_pct": "needs Hopper or later",
+        "bus_width_bits": because("not-supported"),
+        "power_mw": because("not-supported"),
+        "memory_bytes": because("driver-too-old"),
+        "memory_used_bytes": because("driver-too-old"),
+        "gpm_graphics_pct": because("needs-hopper"),
+        "gpm_sm_pct": because("needs-hopper"),
+        "gpm_dram_pct": because("needs-hopper"),
     }
     bench.nvml.calls.clear()
     sample = bench.last_sample(30)
     assert (sample.power_mw, sample.memory_used_bytes, sample.gpm_sm_pct) == (None, None, None)
-    assert sample.missing["power_mw"] == "not supported by this GPU"
+    assert sample.missing["power_mw"] == because("not-supported")
     calls = bench.nvml.calls
     assert calls["nvmlDeviceGetPowerUsage"] + calls["nvmlDeviceGetMemoryInfo"] == 0
     assert calls["nvmlGpmQueryDeviceSupport"] == 0
@@ -259,7 +260,7 @@ def test_unsupported_readings_make_up_the_capability_table_and_are_never_asked_a
 def test_a_static_zero_is_no_reading() -> None:
     info = Bench(FakeGpu(bus_width=0)).info()
     assert info.bus_width_bits is None
-    assert info.missing == {"bus_width_bits": "NVML reports 0"}
+    assert info.missing == {"bus_width_bits": because("nvml-zero")}
 
 
 def test_older_drivers_are_asked_the_older_way() -> None:
@@ -280,7 +281,9 @@ def test_a_passing_error_makes_readings_stale_until_they_come_back() -> None:
     bench.nvml.errors["nvmlDeviceGetUtilizationRates"] = UNKNOWN
     sample = bench.last_sample(12)
     assert sample.util_pct is None
-    assert sample.missing == {"util_pct": "stale 12 s: NVML Unknown Error"}
+    assert sample.missing == {
+        "util_pct": because("stale", because("nvml-error", error="Unknown Error"), age_s=12)
+    }
     assert sample.power_mw == 212_000
     bench.nvml.calls.clear()
     bench.nvml.errors.clear()
@@ -298,8 +301,8 @@ def test_mig_reads_memory_of_the_instance_and_the_rest_of_the_whole_gpu() -> Non
     assert isinstance(sample, GpuSample)
     assert (info.name, info.uuid) == ("NVIDIA H200 MIG 1g.18gb", f"MIG-{UUID}")
     assert info.bus_width_bits is None
-    assert info.missing == {"bus_width_bits": "MIG: NVML tells the whole GPU's", "util_pct": "MIG"}
-    assert (sample.util_pct, sample.missing["util_pct"]) == (None, "MIG")
+    assert info.missing == {"bus_width_bits": because("mig-whole-gpu"), "util_pct": because("mig")}
+    assert (sample.util_pct, sample.missing["util_pct"]) == (None, because("mig"))
     assert (sample.memory_used_bytes, sample.power_mw) == (GIB, 212_000)
 
 
@@ -313,7 +316,7 @@ def test_mig_without_a_view_of_the_whole_gpu_still_has_memory() -> None:
     bench.nvml.gpus[1].gpm_supported = 0
     sample = bench.last_sample()
     assert sample.memory_used_bytes == GIB
-    assert sample.missing["power_mw"] == "MIG"
+    assert sample.missing["power_mw"] == because("mig")
 
 
 def test_a_call_that_hangs_is_seen_from_outside() -> None:
@@ -333,7 +336,9 @@ def test_a_call_that_hangs_is_seen_from_outside() -> None:
     assert seen[2] is not None
     late = seen[12]
     assert late is not None
-    assert late.missing == dict.fromkeys(GPU_FIELDS, "stale 12 s: NVML does not answer (power_mw)")
+    assert late.missing == dict.fromkeys(
+        GPU_FIELDS, because("stale", because("nvml-hangs", call="power_mw"), age_s=12)
+    )
 
 
 def test_close_frees_and_shuts_down_and_may_be_repeated() -> None:
@@ -355,5 +360,7 @@ def test_close_survives_a_library_that_fails() -> None:
 
 
 def test_a_broken_reader_says_so_in_every_field() -> None:
-    (sample,) = Bench().reader.broken(7, "sensor failed: oops")
-    assert sample == GpuSample(t_ns=7, missing=dict.fromkeys(GPU_FIELDS, "sensor failed: oops"))
+    (sample,) = Bench().reader.broken(7, because("sensor-failed", detail="oops"))
+    assert sample == GpuSample(
+        t_ns=7, missing=dict.fromkeys(GPU_FIELDS, because("sensor-failed", detail="oops"))
+    )

@@ -100,5 +100,5 @@ def test_a_v1_mount_of_another_controller_is_not_the_cpu_s(tmp_path: Path) -> No
 
 def test_without_any_tree_the_reason_names_the_file(tmp_path: Path) -> None:
     assert read_mounts(tmp_path) == ()
-    with pytest.raises(ReadingError, match="/proc/self/cgroup: No such file"):
+    with pytest.raises(ReadingError, match="/proc/self/cgroup unreadable: No such file"):
         find_cpu_cgroup(tmp_path, ())

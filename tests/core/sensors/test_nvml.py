@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from idlegap.core.protocol.reasons import because
 from idlegap.core.sensors.errors import ReadingError
 from idlegap.core.sensors.nvml import NvmlCalls, NvmlError, Retry
 from idlegap.core.sensors.pacing import SECOND
@@ -27,14 +28,14 @@ LOST = NvmlError(GPU_IS_LOST, "GPU is lost")
 def test_errors_that_asking_again_cannot_help(code: int) -> None:
     error = NvmlError(code, "whatever")
     assert error.for_good
-    assert "whatever" not in error.reason
+    assert error.reason.fields == {}
 
 
 @pytest.mark.parametrize("code", [UNKNOWN, GPU_IS_LOST, 16, NO_PERMISSION, IN_USE, 10])
 def test_errors_that_may_pass(code: int) -> None:
     error = NvmlError(code, "Some Error")
     assert not error.for_good
-    assert error.reason == "NVML Some Error"
+    assert error.reason == because("nvml-error", error="Some Error")
 
 
 def test_calls_are_timed_and_visible_while_they_last() -> None:
@@ -75,9 +76,9 @@ def test_retry_backs_off_and_tells_the_age_of_the_last_success() -> None:
             attempts.append(now)
             retry.failed(now * SECOND, LOST)
     assert attempts == [11, 12, 14, 18, 26, 42, 72, 102]
-    assert retry.reason(22 * SECOND) == "stale 12 s: NVML GPU is lost"
+    assert retry.reason(22 * SECOND) == because("stale", LOST.reason, age_s=12)
     retry.worked(130 * SECOND)
-    assert retry.reason(131 * SECOND) == ""
+    assert retry.reason(131 * SECOND) is None
     retry.failed(140 * SECOND, LOST)
     assert not retry.ready(140 * SECOND + 1)
     assert retry.ready(141 * SECOND)
@@ -87,7 +88,7 @@ def test_retry_that_never_worked_counts_from_its_first_failure() -> None:
     retry = Retry()
     retry.failed(5 * SECOND, LOST)
     retry.failed(6 * SECOND, LOST)
-    assert retry.reason(9 * SECOND) == "stale 4 s: NVML GPU is lost"
+    assert retry.reason(9 * SECOND) == because("stale", LOST.reason, age_s=4)
 
 
 @given(st.integers(0, 10**18))
@@ -95,4 +96,4 @@ def test_nothing_is_tried_again_after_a_failure_for_good(now_ns: int) -> None:
     retry = Retry()
     retry.failed(0, NvmlError(NOT_SUPPORTED, "Not Supported"))
     assert not retry.ready(now_ns)
-    assert retry.reason(now_ns) == "not supported by this GPU"
+    assert retry.reason(now_ns) == because("not-supported")

@@ -10,6 +10,7 @@ from typing import TypeVar
 import pytest
 
 from idlegap.core.protocol.events import CgroupSample, CpuSample, GpuInfo, GpuSample, HostInfo, SensorEvent
+from idlegap.core.protocol.reasons import because
 from idlegap.core.sensors.cpu import CPU_FIELDS, CoreTimes
 from idlegap.core.sensors.pacing import MS, SECOND
 from idlegap.core.sensors.sampler import HostReader, Sampler
@@ -172,7 +173,7 @@ def test_with_nvml_switched_off_it_is_never_touched(root: Path) -> None:
     nvml = FakeNvml(FakeGpu())
     bench = Running(root, nvml, nvml_enabled=False)
     bench.sampler.start()
-    assert bench.wait_for(GpuInfo).missing == {"nvml": "NVML is switched off"}
+    assert bench.wait_for(GpuInfo).missing == {"nvml": because("nvml-off")}
     bench.wait_for(CpuSample)
     assert sensor_threads() == {"host-sensors"}
     bench.sampler.stop(PATIENCE_S)
@@ -206,7 +207,7 @@ def test_a_sensor_with_a_bug_says_so_and_the_other_goes_on(
     bench = Running(root, FakeNvml(FakeGpu()), broken=True)
     bench.sampler.start()
     sample = bench.wait_for(CpuSample)
-    assert sample.missing == dict.fromkeys(CPU_FIELDS, "sensor failed: RuntimeError: a bug")
+    assert sample.missing == dict.fromkeys(CPU_FIELDS, because("sensor-failed", detail="RuntimeError: a bug"))
     bench.wait_for(GpuSample)
     bench.wait_for(GpuSample)
     bench.sampler.stop(PATIENCE_S)

@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from idlegap.core.phrasing.sentence import limiting_sentence
+from idlegap.core.protocol.reasons import because
 from idlegap.core.recording import RecordingReader
 from idlegap.core.report.gather import Report, gather
 from idlegap.core.report.tables import remarks
@@ -64,7 +65,7 @@ def test_the_screen_tells_while_the_host_is_slow_within_a_visit() -> None:
     )
     assert fast.cpu_work is not None
     assert not fast.cpu_work.slow
-    assert (graph.cpu_work, graph.cpu_work_reason) == (None, "the thread also waits for the GPU")
+    assert (graph.cpu_work, graph.cpu_work_reason) == (None, because("waits-for-gpu"))
     assert limiting_sentence(last).startswith("The GPU computes 3.7 ms of each 23.2 ms token")
 
 

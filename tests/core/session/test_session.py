@@ -24,6 +24,7 @@ from idlegap.core.protocol.events import (
     TokenBatch,
     Verified,
 )
+from idlegap.core.protocol.reasons import because
 from idlegap.core.session.first_snapshot import first_snapshot
 from idlegap.core.session.session import Session
 from idlegap.core.session.snapshot import STRIP_BUCKET_NS
@@ -198,7 +199,7 @@ def test_tokens_at_new_lengths_are_shown_until_others_come_and_have_no_speed_up(
     assert snapshot.rate.mean_ns == eager.wall_ns == 75 * MS
     assert (eager.first_round, eager.speedup, eager.tokens) == (True, None, 40)
     assert snapshot.excluded == 40
-    assert (snapshot.at_new_length, snapshot.cpu_work_reason) == (True, "each cache length is new")
+    assert (snapshot.at_new_length, snapshot.cpu_work_reason) == (True, because("new-lengths"))
     assert (snapshot.threshold_ns, snapshot.host_changes) == (None, ())
     assert snapshot.strip.columns[-1].median_ns == 75 * MS
     assert "75.0 ms a token. The next round counts." in limiting_sentence(snapshot)

@@ -17,11 +17,13 @@ from idlegap.core.protocol.events import (
     Notice,
     TokenBatch,
 )
+from idlegap.core.protocol.reasons import because
 from idlegap.core.protocol.settings import Settings
 from idlegap.core.sources.engine_log import EngineLog
 from idlegap.core.sources.engine_process import EngineProcess, describe_exit
 from idlegap.core.sources.in_process import InProcessEngine
 from idlegap.core.system.locations import Folder
+from idlegap.core.text.reasons import words
 
 SETTINGS = Settings(device="cpu", prompt_tokens=8, new_tokens=16)
 DEADLINE_S = 60
@@ -91,7 +93,7 @@ def test_an_impossible_request_is_said_as_such(tmp_path):
 def test_a_log_that_is_not_in_its_usual_place_is_told_before_anything_else(tmp_path):
     folder = tmp_path / "log"
     folder.mkdir()
-    reason = "/home/log cannot be written: Read-only file system"
+    reason = because("folder-unwritable", folder="/home/log", detail="Read-only file system")
     source = EngineProcess(SETTINGS, EngineLog(find=lambda: Folder(folder, reason)))
     source.start()
     seen = []
@@ -99,12 +101,13 @@ def test_a_log_that_is_not_in_its_usual_place_is_told_before_anything_else(tmp_p
     source.close()
     (log,) = folder.iterdir()
     assert isinstance(seen[0], Notice)
-    assert seen[0].text == f"the engine's log is {log}; {reason}"
+    assert seen[0].text == f"the engine's log is {log}; /home/log cannot be written: Read-only file system"
 
 
 @pytest.mark.needs_torch
 def test_without_any_place_for_a_log_the_engine_starts_all_the_same(new_children):
-    source = EngineProcess(SETTINGS, EngineLog(find=lambda: Folder(None, "nothing here can be written")))
+    nowhere = because("no-folder", folder="/home/log", why="read-only", detail="full")
+    source = EngineProcess(SETTINGS, EngineLog(find=lambda: Folder(None, nowhere)))
     source.start()
     seen = []
     wait_for(source, lambda e: isinstance(e, EngineStage), seen)
@@ -112,7 +115,7 @@ def test_without_any_place_for_a_log_the_engine_starts_all_the_same(new_children
     engine.kill()
     failed = wait_for(source, lambda e: isinstance(e, EngineFailed))
     source.close()
-    told = "no log of the engine is kept: nothing here can be written"
+    told = f"no log of the engine is kept: {words(nowhere)}"
     assert [e.text for e in seen if isinstance(e, Notice)] == [told]
     assert failed.hint.endswith(told)
     assert failed.log_tail == ()

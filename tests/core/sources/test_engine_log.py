@@ -3,8 +3,10 @@
 import os
 from pathlib import Path
 
+from idlegap.core.protocol.reasons import because
 from idlegap.core.sources.engine_log import KEPT_LOGS, TAIL_LINES, EngineLog
 from idlegap.core.system.locations import Folder
+from idlegap.core.text.reasons import words
 
 
 def test_each_start_has_a_file_of_its_own_and_the_last_one_is_told(tmp_path: Path) -> None:
@@ -26,18 +28,21 @@ def test_the_tail_is_short_and_takes_any_bytes(tmp_path: Path) -> None:
 
 
 def test_a_log_in_another_place_is_a_notice(tmp_path: Path) -> None:
-    log = EngineLog(find=lambda: Folder(tmp_path, "home is read-only"))
+    log = EngineLog(
+        find=lambda: Folder(tmp_path, because("folder-unwritable", folder="home", detail="read-only"))
+    )
     log.open().close()
     assert log.notice.startswith(f"the engine's log is {tmp_path}")
-    assert log.notice.endswith("; home is read-only")
+    assert log.notice.endswith("; home cannot be written: read-only")
 
 
 def test_without_any_folder_what_is_printed_is_lost_and_that_is_said() -> None:
-    log = EngineLog(find=lambda: Folder(None, "nothing can be written"))
+    nowhere = because("no-folder", folder="home", why="read-only", detail="full")
+    log = EngineLog(find=lambda: Folder(None, nowhere))
     with log.open() as out:
         out.write(b"lost")
     assert log.tail() == ()
-    assert log.place == log.notice == "no log of the engine is kept: nothing can be written"
+    assert log.place == log.notice == f"no log of the engine is kept: {words(nowhere)}"
 
 
 def test_the_oldest_logs_go_and_files_of_others_stay(tmp_path: Path) -> None:

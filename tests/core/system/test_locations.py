@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from idlegap.core.protocol.reasons import because
 from idlegap.core.system.locations import Folder, cache_dir, log_dir, usable
+from idlegap.core.text.reasons import words
 
 
 @pytest.fixture
@@ -34,7 +36,9 @@ def test_the_usual_folder_is_made_and_needs_no_reason(tmp_path: Path, temporary:
 def test_without_it_there_is_one_that_nobody_else_can_read(barred: Path, temporary: Path) -> None:
     found = usable(barred, "log", temporary)
     own = temporary / f"idlegap-{os.getuid()}"
-    assert found == Folder(own / "log", f"{barred} cannot be written: Not a directory")
+    assert found == Folder(
+        own / "log", because("folder-unwritable", folder=str(barred), detail="Not a directory")
+    )
     assert stat.S_IMODE(own.stat().st_mode) == 0o700
     assert usable(barred, "log", temporary) == found
 
@@ -47,14 +51,16 @@ def test_a_temporary_folder_that_someone_else_has_put_there_is_not_used(
     (temporary / f"idlegap-{os.getuid()}").symlink_to(elsewhere)
     found = usable(barred, "log", temporary)
     assert found.path is None
-    assert "another user's" in found.reason
+    assert "another user's" in words(found.reason or "")
     assert list(elsewhere.iterdir()) == []
 
 
 def test_where_nothing_can_be_written_both_reasons_are_told(barred: Path) -> None:
     found = usable(barred, "log", barred.parent)
     assert found.path is None
-    assert found.reason.startswith(f"{barred} cannot be written: Not a directory; nor can a temporary folder")
+    assert words(found.reason or "").startswith(
+        f"{barred} cannot be written: Not a directory; nor can a temporary folder: "
+    )
 
 
 def test_logs_and_caches_follow_the_platforms_rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

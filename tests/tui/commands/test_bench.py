@@ -12,6 +12,7 @@ import pytest
 
 from idlegap.core.bench.schema import BenchResult
 from idlegap.core.protocol.events import TokenBatch
+from idlegap.core.protocol.reasons import because
 from idlegap.core.protocol.settings import Settings
 from idlegap.core.recording import RecordingReader
 from idlegap.core.results.store import decode, read
@@ -127,11 +128,13 @@ def test_a_refused_nice_value_is_said_at_once_and_never_recorded_as_done(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, refusal = tmp_path / "a.json", "--nice -5: refused (Permission denied)"
+    reason = because("nice-refused", nice=-5, detail="Permission denied")
+    ready = replace_struct(READY, missing={"nice": reason})
     settings = Settings(modes=("eager-static",), pin_core=3, nice=-5)
-    bench(BenchOptions(settings, 1, path), Connected(FakeEngine(notices=(refusal,))))
+    bench(BenchOptions(settings, 1, path), Connected(FakeEngine(ready=ready, notices=(refusal,))))
     environment = result_in(path).environment
     assert (environment.pin_core, environment.nice) == (3, None)
-    assert environment.missing["nice"] == refusal
+    assert environment.missing == {**environment.missing, "nice": reason}
     out, err = capsys.readouterr()
     assert refusal in err.splitlines()
     assert "nice" not in out

@@ -14,7 +14,7 @@ from idlegap.core.check.card import Card, CardLine
 from idlegap.core.check.check import judge
 from idlegap.core.check.predictions import Predictions
 from idlegap.core.protocol.events import DispatchProbe
-from idlegap.core.results.store import BENCH, CHECK, encode, write
+from idlegap.core.results.store import BENCH, CHECK, SCHEMA_VERSION, encode, write
 from idlegap.tui import cli
 from idlegap.tui.exit_codes import ExitCode
 from idlegap.tui.tables.bench import bench_text
@@ -137,7 +137,7 @@ def test_every_bad_file_gets_one_line_and_nothing_is_compared(
     contents = {
         "cut.json": (good[:500], "cut short"),
         "edited.json": (good.replace(b'"batch":1', b'"batch":2'), "edited"),
-        "newer.json": (good.replace(b'"schema":1', b'"schema":99'), "newer idlegap"),
+        "newer.json": (good.replace(f'"schema":{SCHEMA_VERSION}'.encode(), b'"schema":99'), "newer idlegap"),
         "empty.json": (b"", "empty"),
         "song.txt": (b"la la la", "not JSON"),
         "doctor.json": (good.replace(b"idlegap-bench", b"idlegap-doctor"), "no kind of result"),

@@ -25,6 +25,7 @@ from idlegap.core.protocol.events import (
     Verified,
 )
 from idlegap.core.protocol.modes import BASELINE, EAGER, MODES, ModeName
+from idlegap.core.protocol.reasons import Reason, because
 from idlegap.core.session.snapshot import (
     STRIP_BUCKET_NS,
     FromApp,
@@ -98,7 +99,7 @@ def visited_view(view: ModeView, slowness: float, *, split: bool) -> ModeView:
         prefill_ns=round(31.4 * MS * slowness),
     )
     if not split:
-        return replace(view, split_reason="not measured yet")
+        return replace(view, split_reason=because("no-window-yet"))
     host_ns = max(0, wall - busy - launch_ns - device_ns)
     return replace(
         view,
@@ -123,7 +124,7 @@ def visited_view(view: ModeView, slowness: float, *, split: bool) -> ModeView:
 def mode_views(
     visited: Collection[ModeName],
     current: ModeName | None,
-    refused: dict[ModeName, str] | None = None,
+    refused: dict[ModeName, Reason] | None = None,
     *,
     splits: bool = True,
     slowness: float = 1.0,
@@ -206,7 +207,7 @@ CGROUP = CgroupSample(
     throttled=None,
     throttled_ns=None,
     interval_ns=250 * MS,
-    missing={"quota_cores": "no quota"},
+    missing={"quota_cores": because("no-quota")},
 )
 GPU_INFO = GpuInfo(
     NOW_NS,
@@ -239,10 +240,8 @@ GPU_GRAPH = msgspec.structs.replace(
 )  # fmt: skip
 MONITOR = MonitorSample(NOW_NS, cpu_pct=1.3, frame_ns=3_100_000, bytes_per_s=2_340.0, frames_per_s=4.0)
 BANDWIDTH = Bandwidth(NOW_NS, copy_bytes_per_s=4.29e12, read_bytes_per_s=4.1e12, buffer_bytes=4 << 30)
-NO_NVML = GpuInfo(
-    NOW_NS, name=None, uuid=None, missing={"name": "no NVIDIA driver (libnvidia-ml.so.1 not found)"}
-)
-NEEDS_CUDA = "needs CUDA"
+NO_NVML = GpuInfo(NOW_NS, name=None, uuid=None, missing={"nvml": because("no-driver")})
+NEEDS_CUDA = because("needs-cuda")
 ON_CPU = {"device": "cpu", "device_name": "CPU", "device_uuid": None}
 
 
@@ -271,7 +270,7 @@ def decoding(
     *,
     slowness: float = 1.0,
     slowed: Collection[ModeName] = tuple(FIGURES),
-    refused: dict[ModeName, str] | None = None,
+    refused: dict[ModeName, Reason] | None = None,
     splits: bool = True,
     **facts: object,
 ) -> Snapshot:
@@ -294,7 +293,7 @@ def decoding(
         ceiling=ceiling(mode) if splits else None,
         recent=recent(mode, 21_000, slowness),
         cpu_work=CpuWork(wall_ns(mode) - 30_000, wall_ns(mode) - 400_000, slow=False) if spins else None,
-        cpu_work_reason="" if spins else "the thread also waits for the GPU",
+        cpu_work_reason="" if spins else because("waits-for-gpu"),
         host=HOST,
         cpu=CPU,
         cgroup=CGROUP,
@@ -361,21 +360,24 @@ def with_view(snap: Snapshot, mode: ModeName, **changes: object) -> Snapshot:
     return replace(snap, modes=tuple(views))
 
 
+NO_COMPILER = "InductorError: RuntimeError: Failed to find C compiler. Please specify via CC"
+
+
 def unavailable_modes() -> Snapshot:
     """A GPU on which nothing can be compiled."""
-    refused: dict[ModeName, str] = dict.fromkeys(
-        ("fused", "compiled", "fused-graph"), "torch.compile needs a C compiler (no gcc or clang found)"
+    refused: dict[ModeName, Reason] = dict.fromkeys(
+        ("fused", "compiled", "fused-graph"), because("compilation-failed", detail=NO_COMPILER)
     )
     return replace(
         eager_and_graph(),
         modes=mode_views(("eager-static", "graph"), "graph", refused),
-        notice="5 compiled cannot run here: torch.compile needs a C compiler (no gcc or clang found)",
+        notice=f"compiled: compilation failed: {NO_COMPILER}",
     )
 
 
 def no_gpu() -> Snapshot:
     """A laptop: the tiny model on the CPU, GPU panels say why they are empty."""
-    refused: dict[ModeName, str] = dict.fromkeys(("graph", "fused", "compiled", "fused-graph"), NEEDS_CUDA)
+    refused: dict[ModeName, Reason] = dict.fromkeys(("graph", "fused", "compiled", "fused-graph"), NEEDS_CUDA)
     laptop = {"cores": 2, "usable_cores": 1.5, "cpu_model": "AMD Ryzen 7 7840U", "virtualization": None}
     snap = decoding(
         "eager-static",
@@ -386,14 +388,14 @@ def no_gpu() -> Snapshot:
         splits=False,
         engine=engine(model="synthetic:tiny", dtype="float32", cuda=None, **ON_CPU),
         cpu_work=None,
-        cpu_work_reason="the CPU computes",
+        cpu_work_reason=because("cpu-computes"),
         host=msgspec.structs.replace(HOST, **laptop),
         cpu=CpuSample(
             NOW_NS,
             core_pct=(31.0, 97.0),
             others_pct=22.0,
             decode_core=1,
-            missing={"steal_pct": "no hypervisor"},
+            missing={"steal_pct": because("first-reading")},
         ),
         cgroup=CgroupSample(
             NOW_NS,
@@ -401,7 +403,7 @@ def no_gpu() -> Snapshot:
             throttled=2,
             throttled_ns=31 * MS,
             interval_ns=250 * MS,
-            missing={"system_pressure_us": "kernel without PSI"},
+            missing={"system_pressure_us": because("no-psi")},
         ),
         gpu_info=NO_NVML,
         gpu=None,
@@ -527,7 +529,7 @@ def first_round() -> Snapshot:
         slowed=("eager",),
         recent=recent("eager", 0, 3.6),
         cpu_work=None,
-        cpu_work_reason="each cache length is new",
+        cpu_work_reason=because("new-lengths"),
         at_new_length=True,
     )
     return with_view(snap, "eager", tokens=0, first_round=True, speedup=None)

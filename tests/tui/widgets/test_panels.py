@@ -57,7 +57,7 @@ def test_beside_meters_of_new_cache_lengths_busy_is_a_share_of_tokens_at_these()
 @pytest.mark.parametrize("height", [2, 11])
 def test_gpu_panel_says_why_it_is_empty(height: int) -> None:
     shown = text(GpuPanel, scenes.no_gpu(), 80, height)
-    assert "n/a: no NVIDIA driver (libnvidia-ml.so.1 not found)" in shown
+    assert "n/a: no NVIDIA driver: NVML shared library not found" in shown
     assert "n/a: needs CUDA" in shown
     assert "0 %" not in shown
 
