@@ -12,7 +12,6 @@ from idlegap.core.bench.conclusion import conclude
 from idlegap.core.bench.schema import Arm, BenchResult
 from idlegap.core.bench.summary import summarise
 from idlegap.core.check.check import judge as judge_card
-from idlegap.core.compare.differences import limit_words
 from idlegap.core.compare.machines import Machine, machine
 from idlegap.core.measure.limits import Judgement
 from idlegap.core.protocol.events import AnyEvent, EngineStage, ModeEntered, Token, TokenBatch
@@ -23,6 +22,7 @@ from idlegap.core.session.build import snapshot_of
 from idlegap.core.session.snapshot import Snapshot
 from idlegap.core.session.state import State
 from idlegap.core.text.limit_words import LIMIT_WORDS
+from idlegap.tui.tables.compare_words import limit_words
 from tests.core.bench.fake_engine import READY
 from tests.core.bench.results import GPU, MS, arm, bench, columns, run, window
 

@@ -1,19 +1,14 @@
 """Machines side by side: the article's figures, measured results, and what may not be mixed."""
 
 import re
+from collections.abc import Sequence
 
 import msgspec
 import pytest
 
 from idlegap.core.bench.schema import Arm, BenchResult, PublishedFigures
-from idlegap.core.compare.differences import (
-    difference_words,
-    differences,
-    inversions,
-    limit_reason,
-    limit_words,
-    ratio_words,
-)
+from idlegap.core.compare.differences import differences
+from idlegap.core.compare.differences import inversions as found_inversions
 from idlegap.core.compare.machines import Machine, machine
 from idlegap.core.protocol.events import Bandwidth
 from idlegap.core.protocol.modes import ModeName
@@ -21,6 +16,13 @@ from idlegap.core.results.store import read
 from idlegap.core.text.units import ms
 from idlegap.tui.tables.bench import bench_text
 from idlegap.tui.tables.compare import ceiling_slope, compare_text, points
+from idlegap.tui.tables.compare_words import (
+    difference_words,
+    inversion_words,
+    limit_reason,
+    limit_words,
+    ratio_words,
+)
 from tests.core.bench.fake_engine import READY, replace_struct
 from tests.core.bench.results import GPU, HOST, MS, arm, bench, columns, run, window
 from tests.paths import EXAMPLES
@@ -29,6 +31,10 @@ BOTH: tuple[ModeName, ...] = ("eager-static", "graph")
 ARTICLE = [
     machine(name, read(EXAMPLES / f"article-rtx-{name}.json")) for name in ("4060-ti", "3070", "3070-ti")
 ]
+
+
+def inversions(machines: Sequence[Machine]) -> list[str]:
+    return [inversion_words(found) for found in found_inversions(machines)]
 
 
 def measured(name: str = "here", **changes: object) -> Machine:
