@@ -164,6 +164,11 @@ def _summary(result: BenchResult, arm: Arm) -> ArmSummary:
     )
 
 
+def first_of(arms: Sequence[ArmSummary], mode: ModeName) -> ArmSummary | None:
+    """The first arm of `mode`: of two arms of one mode it is the one that counts."""
+    return next((arm for arm in arms if arm.mode == mode), None)
+
+
 def usual_token(runs: Sequence[Run]) -> Typical | None:
     """What a token of these runs usually cost, over all of their counted tokens; None for too few."""
     return typical([token for run in runs for token in _tokens(run.tokens)])

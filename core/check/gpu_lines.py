@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 
 from idlegap.core.bench.schema import BenchResult
-from idlegap.core.bench.summary import ArmSummary
+from idlegap.core.bench.summary import ArmSummary, first_of
 from idlegap.core.check.card import CardLine, at_least, at_most, counted_runs, seen, unknown, worst
 from idlegap.core.measure.limits import HOST_SHARE
 from idlegap.core.measure.roofline import specified_bandwidth
-from idlegap.core.protocol.modes import BASELINE, REPLAYED, ModeName
+from idlegap.core.protocol.modes import BASELINE, REPLAYED
 from idlegap.core.slow_tokens.context import SLOWING_REASONS
 from idlegap.core.text.reasons import words
 from idlegap.core.text.units import US, bandwidth, gigabytes, ms, percent, rate, us
@@ -38,7 +38,7 @@ def gpu_lines(result: BenchResult) -> Iterator[CardLine]:
 
 def speed_lines(result: BenchResult, arms: Sequence[ArmSummary]) -> Iterator[CardLine]:
     """Decode speed, the idle share, and the price of one launch."""
-    eager, graph = _arm(arms, BASELINE), _arm(arms, REPLAYED)
+    eager, graph = first_of(arms, BASELINE), first_of(arms, REPLAYED)
     yield _speed("eager decode", eager)
     yield _speed("graph decode", graph)
     if result.engine.device != "cpu":
@@ -173,10 +173,6 @@ def _probe(result: BenchResult) -> CardLine:
         worst(at_most(probe.launch_ns / 1e3, *LAUNCH_US), at_most(probe.operator_ns / 1e3, *OPERATOR_US)),
         f"good up to 5 and 10 {US}, fair up to 10 and 20: the driver's part and PyTorch's, without a model",
     )
-
-
-def _arm(arms: Sequence[ArmSummary], mode: ModeName) -> ArmSummary | None:
-    return next((arm for arm in arms if arm.mode == mode), None)
 
 
 def _no_profile(arm: ArmSummary | None) -> str:

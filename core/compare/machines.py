@@ -4,16 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
-from idlegap.core.bench.conclusion import eager_limit
+from idlegap.core.bench.conclusion import eager_limit, fastest_eager
 from idlegap.core.bench.schema import BenchResult, PublishedFigures
 from idlegap.core.bench.stability import contended, contention
-from idlegap.core.bench.summary import ArmSummary, summarise, usual_token
+from idlegap.core.bench.summary import ArmSummary, first_of, summarise, usual_token
 from idlegap.core.bench.two_speeds import two_speeds
 from idlegap.core.compare.workload import Workload
 from idlegap.core.measure.limits import Judgement, judge_by_bandwidth, judge_by_idle_time
 from idlegap.core.measure.roofline import mbu, specified_bandwidth, weight_stream_bound_ns
 from idlegap.core.measure.typical_token import Typical
-from idlegap.core.protocol.modes import BASELINE, EAGER, REPLAYED, ModeName
+from idlegap.core.protocol.modes import BASELINE, REPLAYED, ModeName
 from idlegap.core.protocol.settings import Wait
 from idlegap.core.text.names import cpu_name, gpu_name
 
@@ -111,12 +111,7 @@ def machine(name: str, result: BenchResult | PublishedFigures) -> Machine:
 
 def _measured(name: str, result: BenchResult) -> Machine:
     engine, arms = result.engine, summarise(result)
-    eager = min(
-        (arm for arm in arms if arm.mode in EAGER and arm.median_ns is not None),
-        key=lambda arm: arm.median_ns or 0,
-        default=None,
-    )
-    static, graph = _arm(arms, BASELINE), _arm(arms, REPLAYED)
+    eager, static, graph = fastest_eager(arms), first_of(arms, BASELINE), first_of(arms, REPLAYED)
     of_modes = {arm.mode: arm for arm in reversed(arms) if arm.tok_per_s is not None}
     limit = eager_limit(result, arms)
     spec = specified_bandwidth(result.spec_bandwidth, result.gpu)[0] if engine.device != "cpu" else None
@@ -225,10 +220,6 @@ def _usual(result: BenchResult) -> dict[ModeName, Typical]:
     # Of two arms of one mode the first counts, as it does for the rates.
     found = {arm.mode: usual_token(arm.counted) for arm in reversed(result.arms)}
     return {mode: usual for mode, usual in found.items() if usual is not None}
-
-
-def _arm(arms: Sequence[ArmSummary], mode: ModeName) -> ArmSummary | None:
-    return next((arm for arm in arms if arm.mode == mode), None)
 
 
 def ceiling_slope(machines: Sequence[Machine]) -> float | None:

@@ -22,6 +22,7 @@ from idlegap.core.session.build import snapshot_of
 from idlegap.core.session.snapshot import Snapshot
 from idlegap.core.session.state import State
 from idlegap.core.text.limit_words import LIMIT_WORDS
+from idlegap.tui.tables.bench_words import headline
 from idlegap.tui.tables.compare_words import limit_words
 from tests.core.bench.fake_engine import READY
 from tests.core.bench.results import GPU, MS, arm, bench, columns, run, window
@@ -89,8 +90,8 @@ def test_one_token_is_limited_by_the_same_everywhere(
     found = judgements(result)
     assert [judgement.limit for judgement in found] == [limit] * 3
     assert len(set(found)) == 1
-    headline = conclude(result, summarise(result)).headline
-    assert LIMIT_WORDS[found[0].limit] in headline.lower().replace("gpu", "GPU")
+    said = headline(result, conclude(result, summarise(result)))
+    assert LIMIT_WORDS[found[0].limit] in said.lower().replace("gpu", "GPU")
     assert limit_words(machine("m", result)) == {"gpu": "GPU"}.get(limit, limit)
     (idle,) = [line for line in judge_card(result).card.lines if line.name == "GPU idle in eager"]
     assert (idle.grade == "warn") == (limit == "host")
