@@ -90,11 +90,11 @@ def _machine(result: BenchResult, eager: ArmSummary | None) -> list[str]:
         bandwidth(copied) if copied else "n/a",
         f"{rate(eager.tok_per_s)} tok/s" if eager is not None and eager.tok_per_s else "n/a",
         cpu_name(result.host.cpu_model if result.host is not None else None),
-        tenths(eager.mbu_spec) if eager is not None and eager.mbu_spec is not None else "n/a",
+        tenths(eager.ceiling.mbu_spec) if eager is not None and eager.ceiling.mbu_spec is not None else "n/a",
     ]
     lines = table([["GPU", "bandwidth", "measured", "decode", "host CPU", "MBU"], row])
-    if eager is not None and eager.bound_ns is not None:
-        bound = f"{ms(eager.bound_ns)} ms/token, {rate(1e9 / eager.bound_ns)} tok/s"
+    if eager is not None and eager.ceiling.bound_ns is not None:
+        bound = f"{ms(eager.ceiling.bound_ns)} ms/token, {rate(1e9 / eager.ceiling.bound_ns)} tok/s"
         lines += [f"weight-streaming bound at the measured bandwidth: {bound}"]
     return lines
 
@@ -106,7 +106,7 @@ def _arms(static: ArmSummary | None, compiled: ArmSummary | None) -> list[str]:
         if arm is None or arm.tok_per_s is None or arm.median_ns is None:
             rows.append([name, *["n/a"] * 4])
             continue
-        share = tenths(arm.mbu_spec) if arm.mbu_spec is not None else "n/a"
+        share = tenths(arm.ceiling.mbu_spec) if arm.ceiling.mbu_spec is not None else "n/a"
         beyond = f"{ms(arm.beyond_bound_ns)} ms" if arm.beyond_bound_ns is not None else "n/a"
         rows.append([name, f"{rate(arm.tok_per_s)} tok/s", ms(arm.median_ns), share, beyond])
     return table(rows)

@@ -141,7 +141,7 @@ def _measured(name: str, result: BenchResult) -> Machine:
         eager_mode=eager.mode if eager is not None else None,
         profiled=limit if limit.limit != "unknown" else None,
         walls_ns={mode: arm.median_ns for mode, arm in of_modes.items() if arm.median_ns is not None},
-        busy_ns={mode: arm.busy_ns for mode, arm in of_modes.items() if arm.busy_ns is not None},
+        busy_ns={mode: arm.split.busy_ns for mode, arm in of_modes.items() if arm.split is not None},
         dispatch_per_kernel_ns=static.dispatch_per_kernel_ns if static is not None else None,
         device_uuid=engine.device_uuid,
         usual=_usual(result),

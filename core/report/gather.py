@@ -66,7 +66,9 @@ def gather(path: Path) -> Report:
     state.finish()
     facts = state.facts
     setup, *others = sorted(state.setups, key=lambda setup: (-_tokens(setup), setup.engine is None))
-    limits = ceiling(setup.engine, facts.bandwidth, facts.gpu_info, reader.header.spec_bytes_per_s)
+    limits = None
+    if setup.engine is not None:
+        limits = ceiling(setup.engine, facts.bandwidth, facts.gpu_info, reader.header.spec_bytes_per_s)
     return Report(
         header=reader.header,
         ending=reader.ending,

@@ -43,13 +43,10 @@ def snapshot_of(
     only the app knows, `playback` where a replay stands."""
     facts, history = state.facts, _history(state)
     rate = _rate(state, history)
-    ceilings = ceiling(
-        facts.engine,
-        facts.bandwidth,
-        facts.gpu_info,
-        spec_override=spec_bytes_per_s,
-        tok_per_s=rate.tok_per_s if rate else None,
-    )
+    ceilings = None
+    if facts.engine is not None:
+        speed = rate.tok_per_s if rate else None
+        ceilings = ceiling(facts.engine, facts.bandwidth, facts.gpu_info, spec_bytes_per_s, speed)
     refused, baseline = facts.refused, state.setup.modes[BASELINE].figures()
     bound_ns = ceilings.bound_ns if ceilings else None
     modes = tuple(_mode_view(state, spec, refused.get(spec.name), bound_ns, baseline) for spec in MODES)

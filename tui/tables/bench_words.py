@@ -82,9 +82,13 @@ def caveats(result: BenchResult, arms: Sequence[ArmSummary], found: Conclusion) 
     if not result.complete:
         yield f"The benchmark is incomplete ({result.reason})."
     if found.other_kernels and found.baseline is not None:
-        others = ", ".join(f"{arm.label} ({arm.kernels:,})" for arm in found.other_kernels)
+
+        def kernels(arm: ArmSummary) -> int:
+            return arm.window.kernels if arm.window is not None else 0
+
+        others = ", ".join(f"{arm.label} ({kernels(arm):,})" for arm in found.other_kernels)
         yield (
-            f"{others} run other kernels than eager-static ({found.baseline.kernels:,} a token): their "
+            f"{others} run other kernels than eager-static ({kernels(found.baseline):,} a token): their "
             "speed-ups are not dispatch alone."
         )
     for arm in measured:
