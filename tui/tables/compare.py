@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from idlegap.core.compare.differences import Difference, differences, inversions
 from idlegap.core.compare.machines import CONTENDED, Machine, ceiling_slope
-from idlegap.core.text.units import NA, US, percent, rate, tenths, us
+from idlegap.core.text.units import NA, US, percent, rate, shown, tenths, us
 from idlegap.tui.tables.compare_words import difference_words, inversion_words, limit_reason, limit_words
 from idlegap.tui.tables.layout import NARROW, paragraph, table
 from idlegap.tui.tables.scatter import LINE_MARK, Point, scatter
@@ -67,11 +67,11 @@ def _row(number: int, machine: Machine, longest: int) -> list[str]:
         _cut(machine.cpu, longest),
         _gigabytes(machine.spec_bytes_per_s),
         _gigabytes(machine.copy_bytes_per_s),
-        _shown(machine.eager_rate, rate),
-        _shown(machine.graph_rate, rate),
-        _shown(machine.mbu_spec, lambda share: tenths(share).removesuffix(" %")),
-        _shown(machine.idle_share, percent),
-        _shown(machine.dispatch_per_kernel_ns, us),
+        shown(machine.eager_rate, rate),
+        shown(machine.graph_rate, rate),
+        shown(machine.mbu_spec, lambda share: tenths(share).removesuffix(" %")),
+        shown(machine.idle_share, percent),
+        shown(machine.dispatch_per_kernel_ns, us),
         limit_words(machine),
     ]
 
@@ -174,7 +174,3 @@ def _plot(machines: Sequence[Machine], width: int) -> list[str]:
 
 def _gigabytes(bytes_per_s: float | None) -> str:
     return NA if bytes_per_s is None else f"{bytes_per_s / 1e9:,.0f}"
-
-
-def _shown(value: float | None, word: Callable[[float], str]) -> str:
-    return NA if value is None else word(value)
