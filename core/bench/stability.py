@@ -10,9 +10,8 @@ from typing import Literal
 
 from idlegap.core.bench.schema import Arm, BenchResult, Run
 from idlegap.core.bench.summary import ArmSummary
-from idlegap.core.bench.two_speeds import two_speeds
 from idlegap.core.measure.limits import SLOWER_CLOCK, is_contended, is_stolen
-from idlegap.core.measure.trends import trend
+from idlegap.core.measure.trends import LEAST_SHARE, trend, two_levels
 from idlegap.core.slow_tokens.context import SLOWING_REASONS
 from idlegap.core.text.reasons import words
 from idlegap.core.text.units import ms, percent
@@ -122,6 +121,27 @@ def _drift(arm: ArmSummary) -> Iterable[Finding]:
             f"({ms(medians[0])} to {ms(medians[-1])} ms, p = {found.p:.3f})",
             "let the machine settle and repeat; ratios of interleaved runs stand, times do not",
         )
+
+
+def two_speeds(arm: Arm) -> str:
+    """That the counted tokens of `arm` have two speeds, with both of them; "" where one describes them.
+
+    A median or a mean hides that, and so does an interval over runs.
+    """
+    runs = [run.tokens.counted(run.tokens.wall_ns) for run in arm.counted]
+    found = two_levels([wall for walls in runs for wall in walls])
+    if found is None:
+        return ""
+    mixed = sum(
+        LEAST_SHARE <= sum(wall > found.boundary for wall in walls) / len(walls) <= 1 - LEAST_SHARE
+        for walls in runs
+        if walls
+    )
+    where = f"both within {mixed} of {len(runs)} runs" if mixed else "whole runs at one or the other"
+    return (
+        f"{arm.label} has two speeds: {percent(found.low_share)} of the tokens near {ms(found.low)} ms, the "
+        f"rest near {ms(found.high)} ms ({where})"
+    )
 
 
 def _two_speeds(arm: Arm) -> Iterable[Finding]:

@@ -6,9 +6,8 @@ from statistics import fmean
 
 from idlegap.core.bench.conclusion import eager_limit, fastest_eager
 from idlegap.core.bench.schema import BenchResult, PublishedFigures
-from idlegap.core.bench.stability import contended, contention
+from idlegap.core.bench.stability import contended, contention, two_speeds
 from idlegap.core.bench.summary import ArmSummary, first_of, summarise, usual_token
-from idlegap.core.bench.two_speeds import two_speeds
 from idlegap.core.compare.workload import Workload
 from idlegap.core.measure.limits import Judgement, judge_by_bandwidth, judge_by_idle_time
 from idlegap.core.measure.roofline import mbu, specified_bandwidth, weight_stream_bound_ns
@@ -124,14 +123,7 @@ def _measured(name: str, result: BenchResult) -> Machine:
         source="",
         gpu=gpu_name(engine.device_name),
         cpu=cpu_name(result.host.cpu_model if result.host is not None else None),
-        workload=Workload(
-            engine.shape,
-            engine.dtype,
-            engine.batch,
-            engine.prompt_tokens,
-            engine.new_tokens,
-            engine.cache_len,
-        ),
+        workload=Workload.of(engine),
         weight_bytes=engine.weight_bytes,
         software=f"torch {engine.torch}, transformers {engine.transformers}",
         spec_bytes_per_s=spec,
@@ -184,14 +176,7 @@ def _published(name: str, figures: PublishedFigures) -> Machine:
         source=figures.source,
         gpu=gpu_name(figures.gpu),
         cpu=cpu_name(figures.cpu_model),
-        workload=Workload(
-            figures.shape,
-            figures.dtype,
-            figures.batch,
-            figures.prompt_tokens,
-            figures.new_tokens,
-            figures.cache_len,
-        ),
+        workload=Workload.of(figures),
         weight_bytes=figures.weight_bytes,
         software=", ".join(
             f"{name} {version}"

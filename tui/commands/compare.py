@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _plot(machines: "list[Machine]") -> bytes:
-    from idlegap.core.compare.plot import PlotError, svg
+    from idlegap.tui.tables.svg_plot import PlotError, svg
 
     try:
         return svg(machines)

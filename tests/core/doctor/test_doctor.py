@@ -355,7 +355,7 @@ def test_the_doctors_engine_is_small_and_takes_what_device_there_is() -> None:
 def test_neither_doctor_nor_the_readers_of_results_import_torch() -> None:
     code = (
         "import idlegap.core.doctor, idlegap.core.bench.runner, idlegap.core.results.store\n"
-        "import idlegap.core.check.check, idlegap.core.compare.plot, idlegap.tui.tables.compare, sys\n"
+        "import idlegap.core.check.check, idlegap.tui.tables.svg_plot, idlegap.tui.tables.compare, sys\n"
         "idlegap.core.doctor.read_software()\n"
         "print({'torch', 'transformers', 'numpy', 'matplotlib'} & set(sys.modules))"
     )

@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 import pytest
 
 from idlegap.core.compare.machines import Machine, machine
-from idlegap.core.compare.plot import svg
 from idlegap.core.results.store import read
+from idlegap.tui.tables.svg_plot import svg
 from tests.core.bench.results import arm, bench, columns, run
 from tests.paths import EXAMPLES
 
@@ -63,8 +63,8 @@ def test_without_matplotlib_the_extra_is_named() -> None:
         "import sys\n"
         "sys.modules['matplotlib'] = sys.modules['matplotlib.figure'] = None\n"
         "from pathlib import Path\n"
-        "from idlegap.core.compare.plot import svg\n"
-        "from idlegap.core.compare.plot import PlotError\n"
+        "from idlegap.tui.tables.svg_plot import svg\n"
+        "from idlegap.tui.tables.svg_plot import PlotError\n"
         "try:\n"
         "    svg([])\n"
         "except PlotError as error:\n"
