@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from prometheus_client.core import Metric
 
 from idlegap.core.metrics.families import NS, gauge, gauges, scaled
-from idlegap.core.protocol.events import CgroupSample, CpuSample, GpuSample, MonitorSample
+from idlegap.core.protocol.events import CpuSample, GpuSample
 from idlegap.core.sensors.reasons import event_reason_names
 from idlegap.core.session.snapshot import Snapshot
 
@@ -17,11 +17,13 @@ def machine_families(snapshot: Snapshot) -> Iterator[Metric]:
     if snapshot.cpu is not None:
         yield from _cpu_families(snapshot.cpu)
     if snapshot.cgroup is not None:
-        yield from _cgroup_families(snapshot.cgroup)
+        quota = snapshot.cgroup.quota_cores
+        yield gauge("cpu_quota_cores", "CPU quota; no sample where none is set.", quota)
     if snapshot.gpu is not None:
         yield from _gpu_families(snapshot.gpu)
-    if snapshot.monitor is not None:
-        yield from _monitor_families(snapshot.monitor)
+    if (monitor := snapshot.monitor) is not None:
+        yield gauge("screen_cpu_cores", "Cores used by the screen's process.", scaled(monitor.cpu_pct, PCT))
+        yield gauge("screen_frame_seconds", "CPU time of one frame.", scaled(monitor.frame_ns, NS))
 
 
 def _cpu_families(cpu: CpuSample) -> Iterator[Metric]:
@@ -29,10 +31,6 @@ def _cpu_families(cpu: CpuSample) -> Iterator[Metric]:
     yield gauges("cpu_cores", "Cores in use.", "user", ((who, scaled(pct, PCT)) for who, pct in users))
     yield gauge("cpu_steal_ratio", "Share of CPU time kept by the hypervisor.", scaled(cpu.steal_pct, PCT))
     yield gauge("decode_core", "Core that the decode thread ran on last.", cpu.decode_core)
-
-
-def _cgroup_families(cgroup: CgroupSample) -> Iterator[Metric]:
-    yield gauge("cpu_quota_cores", "CPU quota; no sample where none is set.", cgroup.quota_cores)
 
 
 def _gpu_families(gpu: GpuSample) -> Iterator[Metric]:
@@ -47,8 +45,3 @@ def _gpu_families(gpu: GpuSample) -> Iterator[Metric]:
     yield gauges("gpu_clock_hertz", "Clocks.", "clock", ((name, scaled(mhz, 1e6)) for name, mhz in clocks))
     reasons = event_reason_names(gpu.event_reasons or 0)
     yield gauges("gpu_event_reason", "1: clocks are held down by it.", "reason", ((r, 1) for r in reasons))
-
-
-def _monitor_families(monitor: MonitorSample) -> Iterator[Metric]:
-    yield gauge("screen_cpu_cores", "Cores used by the screen's process.", scaled(monitor.cpu_pct, PCT))
-    yield gauge("screen_frame_seconds", "CPU time of one frame.", scaled(monitor.frame_ns, NS))

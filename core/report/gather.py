@@ -94,8 +94,3 @@ def _settled(state: State, t_ns: int) -> bool:
 
 def _tokens(setup: Setup) -> int:
     return len(setup.log.walls_ns) if setup.log is not None else 0
-
-
-def elapsed_s(report: Report, t_ns: int) -> float:
-    """Seconds from the recording's start to `t_ns`."""
-    return (t_ns - report.header.started_ns) / 1e9

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean
 
 from idlegap.core.protocol.events import EngineReady, GpuInfo, GpuSample, HostInfo
-from idlegap.core.report.gather import Report, elapsed_s
+from idlegap.core.report.gather import Report
 from idlegap.core.report.host_speed import speed_remarks
 from idlegap.core.report.modes import ModeRow
 from idlegap.core.slow_tokens.explain import SlowToken, total_shares
@@ -211,4 +211,5 @@ def _ceiling_rows(facts: Report) -> Iterator[tuple[str, str]]:
 
 
 def _at(facts: Report, t_ns: int) -> str:
-    return f"{elapsed_s(facts, t_ns):,.2f} s"
+    """Seconds from the recording's start to `t_ns`."""
+    return f"{(t_ns - facts.header.started_ns) / 1e9:,.2f} s"
