@@ -21,7 +21,7 @@ from idlegap.core.bench.driver import Driver
 from idlegap.core.bench.plan import DEFAULT_RUNS, BenchPlan, arms_for, engine_settings
 from idlegap.core.bench.runner import Bench, BenchOutcome, Progress
 from idlegap.core.bench.schema import Arm, BenchResult
-from idlegap.core.bench.stability import contention, stability
+from idlegap.core.bench.stability import contention
 from idlegap.core.bench.summary import ArmSummary, summarise
 from idlegap.core.protocol.events import ProfileWindow, SensorEvent
 from idlegap.core.protocol.modes import BASELINE, ModeName
@@ -74,7 +74,7 @@ def tables(result: BenchResult) -> str:
         lines += _gain(arms.get(mode), static, eager)
     lines += _prefill(static, compiled)
     lines += ["", *_device(result, arms)]
-    beside = contention(stability(result, list(arms.values())))
+    beside = contention(result)
     if beside:
         lines += ["", *paragraph(f"CONTENDED: {beside}", WIDTH)]
     return "\n".join(lines) + "\n"

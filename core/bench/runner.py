@@ -15,8 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from idlegap.core.bench.assemble import assemble_run
-from idlegap.core.bench.conditions import idle_gpu
+from idlegap.core.bench.assemble import assemble_run, idle_gpu
 from idlegap.core.bench.driver import Driver, EngineEndedError, InterruptedBenchError, Round
 from idlegap.core.bench.environment import finished, now_utc, placed, read_environment
 from idlegap.core.bench.plan import BenchPlan, Enough

@@ -39,7 +39,7 @@ class Finding:
 
 def stability(result: BenchResult, arms: Sequence[ArmSummary]) -> tuple[Finding, ...]:
     """Everything that speaks against `result`, most serious first."""
-    found: list[Finding] = [*contended(result), *_lost(result)]
+    found: list[Finding] = [*_contended(result), *_lost(result)]
     for arm, summary in zip(result.arms, arms, strict=True):
         found.extend(_drift(summary))
         found.extend(_two_speeds(arm))
@@ -49,12 +49,12 @@ def stability(result: BenchResult, arms: Sequence[ArmSummary]) -> tuple[Finding,
     return tuple(found)
 
 
-def contention(findings: Iterable[Finding]) -> str:
+def contention(result: BenchResult) -> str:
     """What stands beside the headline if somebody else used the machine, else ""."""
-    return next((found.evidence for found in findings if found.topic == "contention"), "")
+    return next((found.evidence for found in _contended(result)), "")
 
 
-def contended(result: BenchResult) -> Iterable[Finding]:
+def _contended(result: BenchResult) -> Iterable[Finding]:
     """Every sign that somebody else used the machine, most serious first."""
     runs = [(f"{arm.label} run {run.turn}", run) for arm in result.arms for run in arm.counted]
     waited = [(_waited_share(run), name, run) for name, run in runs if is_contended(_waited_share(run), 1)]

@@ -13,7 +13,7 @@ from statistics import median
 from idlegap.core.bench.schema import Arm, BenchResult, Columns, Run
 from idlegap.core.measure.device_time import Split, split_token
 from idlegap.core.measure.limits import Judgement, judge
-from idlegap.core.measure.rate import mean_ns, tokens_per_s
+from idlegap.core.measure.rate import TokenTimes, mean_ns, tokens_per_s
 from idlegap.core.measure.roofline import Ceiling, ceiling
 from idlegap.core.measure.statistics import quantile
 from idlegap.core.measure.typical_token import Typical, typical
@@ -88,7 +88,7 @@ def _summary(result: BenchResult, arm: Arm) -> ArmSummary:
         return ArmSummary(
             arm.label, arm.mode, 0, 0, reached, verified=arm.verified, missing={"median_ns": reason}
         )
-    wall_ns, window = round(median(walls)), arm.window
+    took, window = TokenTimes.of(walls, _pooled(runs, lambda tokens: tokens.dispatch_ns)), arm.window
     peaks = [run.peak_memory_bytes for run in runs if run.peak_memory_bytes is not None]
     return ArmSummary(
         label=arm.label,
@@ -97,11 +97,11 @@ def _summary(result: BenchResult, arm: Arm) -> ArmSummary:
         tokens=len(walls),
         tok_per_s=tok_per_s,
         mean_ns=mean_ns(walls),
-        median_ns=wall_ns,
+        median_ns=took.wall_ns,
         p95_ns=round(quantile(walls, 0.95)),
-        p99_ns=round(quantile(walls, 0.99)),
-        dispatch_ns=round(median(_pooled(runs, lambda tokens: tokens.dispatch_ns))),
-        split=split_token(wall_ns, window, reached.bound_ns) if window else None,
+        p99_ns=took.p99_ns,
+        dispatch_ns=took.dispatch_ns,
+        split=split_token(took.wall_ns, window, reached.bound_ns) if window else None,
         window=window,
         ceiling=reached,
         prefill_ns=round(median([run.prefill_ns for run in runs])),

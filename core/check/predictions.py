@@ -89,20 +89,6 @@ class Predictions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     error: float | None = None
     reason: str = ""
 
-    @property
-    def advice(self) -> str:
-        """Which change gains how much, in one sentence."""
-        if not self.rows:
-            return ""
-        today, host, bandwidth = self.rows
-        gains = [
-            (today.eager_ns / today.replayed_ns, "graphs"),
-            (today.eager_ns / host.eager_ns, "a host twice as fast"),
-            (today.eager_ns / bandwidth.eager_ns, "twice the bandwidth"),
-        ]
-        told = ", ".join(f"{name} {gain:.2f}x" for gain, name in sorted(gains, reverse=True))
-        return f"Eager decode would gain: {told}."
-
 
 def predict(arms: Sequence[ArmSummary]) -> Predictions:
     """Predictions from the eager-static arm."""

@@ -6,7 +6,7 @@ from statistics import fmean
 
 from idlegap.core.bench.conclusion import eager_limit, fastest_eager
 from idlegap.core.bench.schema import BenchResult, PublishedFigures
-from idlegap.core.bench.stability import contended, contention, two_speeds
+from idlegap.core.bench.stability import contention, two_speeds
 from idlegap.core.bench.summary import ArmSummary, first_of, summarise, usual_token
 from idlegap.core.compare.workload import Workload
 from idlegap.core.measure.limits import Judgement, judge_by_bandwidth, judge_by_idle_time
@@ -43,7 +43,6 @@ class Machine:
         thread: the options that put or served the decode thread in an unusual way; "" for none.
     """
 
-    name: str
     source: str
     gpu: str
     cpu: str
@@ -65,7 +64,6 @@ class Machine:
     contended: str = ""
     wait: Wait | None = None
     thread: str = ""
-    missing: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def eager_rate(self) -> float | None:
@@ -103,23 +101,18 @@ class Machine:
         return judge_by_bandwidth(round(self.workload.batch * 1e9 / rate) if rate else 0, self.mbu_spec)
 
 
-def machine(name: str, result: BenchResult | PublishedFigures) -> Machine:
-    """The row of `result`, called `name` where two must be told apart."""
-    return _measured(name, result) if isinstance(result, BenchResult) else _published(name, result)
+def machine(result: BenchResult | PublishedFigures) -> Machine:
+    """The row of `result`."""
+    return _measured(result) if isinstance(result, BenchResult) else _published(result)
 
 
-def _measured(name: str, result: BenchResult) -> Machine:
+def _measured(result: BenchResult) -> Machine:
     engine, arms = result.engine, summarise(result)
-    eager, static, graph = fastest_eager(arms), first_of(arms, BASELINE), first_of(arms, REPLAYED)
+    eager, static = fastest_eager(arms), first_of(arms, BASELINE)
     of_modes = {arm.mode: arm for arm in reversed(arms) if arm.tok_per_s is not None}
     limit = eager_limit(result, arms)
     spec = specified_bandwidth(result.spec_bandwidth, result.gpu)[0] if engine.device != "cpu" else None
-    missing = {}
-    for field_name, arm in (("eager", eager), ("graph", graph)):
-        if arm is None or arm.median_ns is None:
-            missing[field_name] = arm.missing.get("median_ns", "not measured") if arm else "not measured"
     return Machine(
-        name=name,
         source="",
         gpu=gpu_name(engine.device_name),
         cpu=cpu_name(result.host.cpu_model if result.host is not None else None),
@@ -138,10 +131,9 @@ def _measured(name: str, result: BenchResult) -> Machine:
         device_uuid=engine.device_uuid,
         usual=_usual(result),
         two_speeds={arm.mode: told for arm in reversed(result.arms) if (told := two_speeds(arm))},
-        contended=contention(contended(result)),
+        contended=contention(result),
         wait=engine.wait,
         thread=_thread(result),
-        missing=missing,
     )
 
 
@@ -156,7 +148,7 @@ def _thread(result: BenchResult) -> str:
     return ", ".join(option for option, used in options if used)
 
 
-def _published(name: str, figures: PublishedFigures) -> Machine:
+def _published(figures: PublishedFigures) -> Machine:
     eager_mode: ModeName = "eager" if "eager" in figures.modes else BASELINE
     static = figures.modes.get(BASELINE)
     bound_ns = None
@@ -172,7 +164,6 @@ def _published(name: str, figures: PublishedFigures) -> Machine:
         wall_ns = round(step_ns / static.tok_per_s)
         profiled = judge_by_idle_time(wall_ns, static.busy_ns, bound_ns)
     return Machine(
-        name=name,
         source=figures.source,
         gpu=gpu_name(figures.gpu),
         cpu=cpu_name(figures.cpu_model),
@@ -191,7 +182,6 @@ def _published(name: str, figures: PublishedFigures) -> Machine:
         profiled=profiled,
         walls_ns={mode: round(step_ns / found.tok_per_s) for mode, found in figures.modes.items()},
         busy_ns={mode: found.busy_ns for mode, found in figures.modes.items() if found.busy_ns is not None},
-        missing={"graph": "not published", "eager": "not published"},
     )
 
 

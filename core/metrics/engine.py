@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from prometheus_client.core import InfoMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, InfoMetricFamily, Metric
 
 from idlegap.core.measure.device_time import Split
 from idlegap.core.measure.roofline import Ceiling
-from idlegap.core.metrics.families import NS, PREFIX, Value, counter, gauge, gauges, scaled
+from idlegap.core.metrics.families import NS, PREFIX, Value, gauge, gauges, scaled
 from idlegap.core.protocol.events import EngineReady
 from idlegap.core.session.snapshot import ModeView, Snapshot
 
@@ -20,7 +20,8 @@ def engine_families(snapshot: Snapshot) -> Iterator[Metric]:
     yield gauge("engine_up", "1 while the engine has a model and runs.", int(up))
     yield gauge("decoding", "1 while tokens flow.", int(not snapshot.halted))
     yield gauge("paused", "1 while decoding is paused.", int(snapshot.paused))
-    yield counter("dropped_events", "Events of the engine that nobody read in time.", snapshot.dropped)
+    dropped = "Events of the engine that nobody read in time."
+    yield CounterMetricFamily(PREFIX + "dropped_events", dropped, value=snapshot.dropped)
     if engine is not None:
         yield InfoMetricFamily(PREFIX + "engine", "What runs, on what.", value=_description(engine))
         yield gauge("weight_bytes", "Bytes of weights on the device.", engine.weight_bytes)

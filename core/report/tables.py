@@ -58,10 +58,10 @@ def modes(facts: Report) -> Rows:
     return [
         (
             mode.name,
-            f"{mode.tokens:,}",
-            ms(mode.wall_ns),
-            ms(mode.p99_ns),
-            ms(mode.dispatch_ns),
+            f"{mode.took.tokens:,}",
+            ms(mode.took.wall_ns),
+            ms(mode.took.p99_ns),
+            ms(mode.took.dispatch_ns),
             shown(mode.split, lambda split: ms(split.busy_ns)),
             shown(mode.split, lambda split: ms(split.launch_latency_ns + split.device_gap_ns)),
             shown(mode.split, lambda split: ms(split.host_gap_ns)),
@@ -105,9 +105,9 @@ def dose_response(facts: Report) -> Rows:
         (
             dose.mode,
             str(dose.neighbours),
-            f"{dose.tokens:,}",
-            ms(dose.wall_ns),
-            ms(dose.p99_ns),
+            f"{dose.took.tokens:,}",
+            ms(dose.took.wall_ns),
+            ms(dose.took.p99_ns),
             shown(dose.run_delay_ns, ms),
         )
         for dose in facts.doses
@@ -160,26 +160,26 @@ def _gpu_rows(gpu: GpuInfo) -> Iterator[tuple[str, str]]:
     if gpu.name is None:
         yield "GPU", na(gpu.missing.get("name", "not read"))
         return
-    parts = [gpu.name]
-    if gpu.memory_bytes is not None:
-        parts.append(f"{gigabytes(gpu.memory_bytes)} GB")
-    if gpu.power_limit_mw is not None:
-        parts.append(f"{gpu.power_limit_mw / 1000:,.0f} W limit")
-    if gpu.pcie_generation is not None and gpu.pcie_width is not None:
-        parts.append(f"PCIe {gpu.pcie_generation} x{gpu.pcie_width}")
-    if gpu.driver is not None:
-        parts.append(f"driver {gpu.driver}")
-    yield "GPU", ", ".join(parts)
+    parts = (
+        gpu.name,
+        f"{gigabytes(gpu.memory_bytes)} GB" if gpu.memory_bytes is not None else "",
+        f"{gpu.power_limit_mw / 1000:,.0f} W limit" if gpu.power_limit_mw is not None else "",
+        f"PCIe {gpu.pcie_generation} x{gpu.pcie_width}" if gpu.pcie_generation and gpu.pcie_width else "",
+        f"driver {gpu.driver}" if gpu.driver is not None else "",
+    )
+    yield "GPU", ", ".join(filter(None, parts))
 
 
 def _host_rows(host: HostInfo) -> Iterator[tuple[str, str]]:
-    parts = [cpu_name(host.cpu_model), f"{host.cores} cores"]
-    if host.usable_cores < host.cores:
-        parts.append(f"{host.usable_cores:g} usable")
-    parts += [name for name in (host.virtualization, host.container) if name]
-    if host.kernel:
-        parts.append(f"Linux {host.kernel}")
-    yield "host", ", ".join(parts)
+    parts = (
+        cpu_name(host.cpu_model),
+        f"{host.cores} cores",
+        f"{host.usable_cores:g} usable" if host.usable_cores < host.cores else "",
+        host.virtualization,
+        host.container,
+        f"Linux {host.kernel}" if host.kernel else "",
+    )
+    yield "host", ", ".join(filter(None, parts))
 
 
 def _engine_rows(engine: EngineReady) -> Iterator[tuple[str, str]]:

@@ -35,7 +35,8 @@ def bench_text(result: BenchResult, width: int = NARROW) -> str:
         lines += paragraph(f"not run: {arm.missing['median_ns']}", width, first=f"{arm.label}  ")
     lines += [""] if refused else []
     lines += _speed_ups(conclusion)
-    lines += paragraph(headline(result, conclusion) + _contended(findings), width)
+    beside = contention(result)
+    lines += paragraph(headline(result, conclusion) + (f" CONTENDED: {beside}." if beside else ""), width)
     if prefill := prefill_words(conclusion):
         lines += paragraph(prefill, width)
     lines += _doubts(findings, width)
@@ -101,11 +102,6 @@ def _ratio(found: SpeedUp | None) -> str:
         return "-"
     equal = "" if found.significant or found.ratio.low is None else " n.s."
     return interval(found.ratio) + equal
-
-
-def _contended(findings: Sequence[Finding]) -> str:
-    beside = contention(findings)
-    return f" CONTENDED: {beside}." if beside else ""
 
 
 def _doubts(findings: Sequence[Finding], width: int) -> list[str]:
