@@ -21,7 +21,7 @@ from idlegap.core.bench.driver import Driver
 from idlegap.core.bench.plan import DEFAULT_RUNS, BenchPlan, arms_for, engine_settings
 from idlegap.core.bench.runner import Bench, BenchOutcome, Progress
 from idlegap.core.bench.schema import Arm, BenchResult
-from idlegap.core.bench.stability import contention, stability
+from idlegap.core.bench.stability import contention
 from idlegap.core.bench.summary import ArmSummary, summarise
 from idlegap.core.protocol.events import ProfileWindow, SensorEvent
 from idlegap.core.protocol.modes import BASELINE, ModeName
@@ -74,7 +74,7 @@ def tables(result: BenchResult) -> str:
         lines += _gain(arms.get(mode), static, eager)
     lines += _prefill(static, compiled)
     lines += ["", *_device(result, arms)]
-    beside = contention(stability(result, list(arms.values())))
+    beside = contention(result)
     if beside:
         lines += ["", *paragraph(f"CONTENDED: {beside}", WIDTH)]
     return "\n".join(lines) + "\n"
@@ -90,11 +90,11 @@ def _machine(result: BenchResult, eager: ArmSummary | None) -> list[str]:
         bandwidth(copied) if copied else "n/a",
         f"{rate(eager.tok_per_s)} tok/s" if eager is not None and eager.tok_per_s else "n/a",
         cpu_name(result.host.cpu_model if result.host is not None else None),
-        tenths(eager.mbu_spec) if eager is not None and eager.mbu_spec is not None else "n/a",
+        tenths(eager.ceiling.mbu_spec) if eager is not None and eager.ceiling.mbu_spec is not None else "n/a",
     ]
     lines = table([["GPU", "bandwidth", "measured", "decode", "host CPU", "MBU"], row])
-    if eager is not None and eager.bound_ns is not None:
-        bound = f"{ms(eager.bound_ns)} ms/token, {rate(1e9 / eager.bound_ns)} tok/s"
+    if eager is not None and eager.ceiling.bound_ns is not None:
+        bound = f"{ms(eager.ceiling.bound_ns)} ms/token, {rate(1e9 / eager.ceiling.bound_ns)} tok/s"
         lines += [f"weight-streaming bound at the measured bandwidth: {bound}"]
     return lines
 
@@ -106,7 +106,7 @@ def _arms(static: ArmSummary | None, compiled: ArmSummary | None) -> list[str]:
         if arm is None or arm.tok_per_s is None or arm.median_ns is None:
             rows.append([name, *["n/a"] * 4])
             continue
-        share = tenths(arm.mbu_spec) if arm.mbu_spec is not None else "n/a"
+        share = tenths(arm.ceiling.mbu_spec) if arm.ceiling.mbu_spec is not None else "n/a"
         beyond = f"{ms(arm.beyond_bound_ns)} ms" if arm.beyond_bound_ns is not None else "n/a"
         rows.append([name, f"{rate(arm.tok_per_s)} tok/s", ms(arm.median_ns), share, beyond])
     return table(rows)

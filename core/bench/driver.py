@@ -13,15 +13,10 @@ from typing import TypeVar
 from idlegap.core.protocol.commands import ProbeDispatch, RestartRound, SetMode, TakeProfile, VerifyModes
 from idlegap.core.protocol.events import (
     AnyEvent,
-    CgroupSample,
-    CpuSample,
     DispatchProbe,
     EngineFailed,
     EngineReady,
     EngineStage,
-    GpuInfo,
-    GpuSample,
-    HostInfo,
     ModeEntered,
     ModeRefused,
     NotVerified,
@@ -51,6 +46,7 @@ PROFILE_TRIES = 3
 """Requests for a window before the mode counts as not profiled."""
 
 E = TypeVar("E")
+F = TypeVar("F")
 
 
 class InterruptedBenchError(Exception):
@@ -124,10 +120,6 @@ class Driver:
         """The state of the session."""
         return self._session.state
 
-    def token_ns(self, mode: ModeName) -> int | None:
-        """About what a token takes in `mode`, as last seen: for estimates only."""
-        return self.state.setup.modes[mode].token_ns
-
     def watch(self, show: Callable[[Snapshot], None]) -> None:
         """From now on, give `show` what a screen would show: while waiting for the engine, once
         in SNAPSHOT_NS."""
@@ -143,22 +135,19 @@ class Driver:
         self._session.start()
         ready = self._await(EngineReady)
         # The engine enters its first mode unasked; later entries are answers.
-        self._await_entry(None)
+        self._await(ModeEntered, ModeRefused)
         return ready
 
     def enter(self, mode: ModeName) -> ModeEntered | ModeRefused:
         """Turn to `mode`, capturing or compiling it where that is still to be done."""
         self._session.send(SetMode(mode))
-        return self._await_entry(mode)
+        return self._await(ModeEntered, ModeRefused, mode=mode)
 
     def verify(self, mode: ModeName) -> Verified | NotVerified:
         """Compare the tokens of `mode`, the current one, with those of eager-static, or learn why
         they cannot be compared."""
         self._session.send(VerifyModes())
-        while True:
-            event = self._take()
-            if isinstance(event, Verified | NotVerified) and event.mode == mode:
-                return event
+        return self._await(Verified, NotVerified, mode=mode)
 
     def profile(self, windows: int) -> list[ProfileWindow]:
         """Take profile windows of the current mode until `windows` of them were accepted or
@@ -190,7 +179,7 @@ class Driver:
         self.round = None
         self._session.send(SetMode(mode))
         self._session.send(RestartRound())
-        answer = self._await_entry(mode)
+        answer = self._await(ModeEntered, ModeRefused, mode=mode)
         if isinstance(answer, ModeRefused):
             raise EngineEndedError(EngineFailed(self.clock(), f"{mode}: {words(answer.reason)}"))
         while True:
@@ -213,32 +202,29 @@ class Driver:
 
     # --- waiting ------------------------------------------------------------------
 
-    def _await_entry(self, mode: ModeName | None) -> ModeEntered | ModeRefused:
-        """The answer to entering `mode` (None: any mode)."""
+    def _await(self, kind: type[E], other: type[F] | None = None, mode: ModeName | None = None) -> E | F:
+        """The next event of `kind`, or of the `other`, about `mode` if one is given."""
         while True:
             event = self._take()
-            if isinstance(event, ModeEntered | ModeRefused) and mode in (None, event.mode):
-                return event
-
-    def _await(self, kind: type[E]) -> E:
-        while True:
-            event = self._take()
-            if isinstance(event, kind):
+            if isinstance(event, (kind, other or kind)) and mode in (None, getattr(event, "mode", None)):
                 return event
 
     def _take(self) -> AnyEvent:
-        """The next engine event."""
+        """The next engine event; those of the sensors are passed over, for nobody waits for them."""
         heard_ns = self.clock()
         while True:
             if self._stopped():
                 raise InterruptedBenchError
             if not self._inbox:
                 self._pump()
-            if self._inbox:
+            while self._inbox:
                 event = self._inbox.popleft()
-                if self._note(event):
+                if isinstance(event, EngineFailed):
+                    raise EngineEndedError(event)
+                if isinstance(event, EngineStage):
+                    self._on_stage(event)
+                if not isinstance(event, SensorEvent):
                     return event
-                continue
             if self.clock() - heard_ns > SILENCE_NS:
                 reason = f"the engine has said nothing for {SILENCE_NS // 10**9} s"
                 raise EngineEndedError(EngineFailed(self.clock(), reason))
@@ -251,19 +237,6 @@ class Driver:
             return
         self._show_next_ns = now_ns + SNAPSHOT_NS
         self._show(self._session.snapshot(now_ns))
-
-    def _note(self, event: AnyEvent) -> bool:
-        """Act on an event; False for the sensors', for which nobody waits."""
-        match event:
-            case EngineFailed():
-                raise EngineEndedError(event)
-            case HostInfo() | CpuSample() | CgroupSample() | GpuInfo() | GpuSample():
-                return False
-            case EngineStage():
-                self._on_stage(event)
-            case _:
-                pass
-        return True
 
 
 def _is_decoding(event: AnyEvent) -> bool:

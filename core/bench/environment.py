@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from idlegap.core.bench.schema import Environment
-from idlegap.core.protocol.reasons import Missing, ReasonOrText, because
+from idlegap.core.protocol.reasons import Missing, Reason, because
 
 GIT_TIMEOUT_S = 10.0
 
@@ -20,22 +20,19 @@ def read_environment(root: Path, clone: Path) -> Environment:
         root: where ``proc`` and ``sys`` are found.
         clone: the folder that may be a git clone of idlegap.
     """
-    missing: dict[str, ReasonOrText] = {}
-    return Environment(
-        idlegap=_version(missing),
-        revision=_revision(clone, missing),
-        governor=_governor(root, missing),
-        cpu_max_mhz=_cpu_max_mhz(root, missing),
-        load_before=_load(root, "load_before", missing),
-        missing=missing,
+    return _with(
+        Environment(),
+        idlegap=_version(),
+        revision=_revision(clone),
+        governor=_governor(root),
+        cpu_max_mhz=_cpu_max_mhz(root),
+        load_before=_load(root),
     )
 
 
 def finished(environment: Environment, root: Path) -> Environment:
     """`environment` with the load that the machine has now."""
-    missing = {**environment.missing}
-    load = _load(root, "load_after", missing)
-    return msgspec.structs.replace(environment, load_after=load, missing=missing)
+    return _with(environment, load_after=_load(root))
 
 
 def placed(environment: Environment, pin_core: int | None, nice: int | None, refused: Missing) -> Environment:
@@ -43,12 +40,15 @@ def placed(environment: Environment, pin_core: int | None, nice: int | None, ref
     that it was `refused`."""
     asked = {"pin_core": pin_core, "nice": nice}
     reasons = {name: refused[name] for name, value in asked.items() if value is not None and name in refused}
-    return msgspec.structs.replace(
-        environment,
-        pin_core=None if "pin_core" in reasons else pin_core,
-        nice=None if "nice" in reasons else nice,
-        missing={**environment.missing, **reasons},
-    )
+    missing = {**environment.missing, **reasons}
+    return msgspec.structs.replace(environment, **{**asked, **dict.fromkeys(reasons)}, missing=missing)
+
+
+def _with(environment: Environment, **readings: float | str | Reason | None) -> Environment:
+    """`environment` with these fields; a reason stands for a reading that could not be had."""
+    reasons = {name: found for name, found in readings.items() if isinstance(found, Reason)}
+    known = {name: found for name, found in readings.items() if name not in reasons}
+    return msgspec.structs.replace(environment, **known, missing={**environment.missing, **reasons})
 
 
 def now_utc() -> str:
@@ -56,55 +56,46 @@ def now_utc() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _version(missing: dict[str, ReasonOrText]) -> str | None:
+def _version() -> str | Reason:
     try:
         return version("idlegap")
     except PackageNotFoundError:
-        missing["idlegap"] = because("not-a-distribution")
-        return None
+        return because("not-a-distribution")
 
 
-def _revision(clone: Path, missing: dict[str, ReasonOrText]) -> str | None:
+def _revision(clone: Path) -> str | Reason:
     """The commit, with ``-dirty`` behind it where files differ from it."""
     if not (clone / ".git").exists():
-        missing["revision"] = because("not-a-clone")
-        return None
+        return because("not-a-clone")
     command = ["git", "-C", str(clone), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=GIT_TIMEOUT_S, check=True)
     except (OSError, subprocess.SubprocessError) as error:
-        missing["revision"] = because("git-failed", detail=type(error).__name__)
-        return None
+        return because("git-failed", detail=type(error).__name__)
     return done.stdout.strip()
 
 
-def _governor(root: Path, missing: dict[str, ReasonOrText]) -> str | None:
+def _governor(root: Path) -> str | Reason:
     """The frequency governors in use, which may differ between cores."""
-    cpus = root / "sys/devices/system/cpu"
-    found = {_line(path) for path in cpus.glob("cpu[0-9]*/cpufreq/scaling_governor")} - {""}
-    if not found:
-        missing["governor"] = because("no-cpufreq")
-        return None
-    return ", ".join(sorted(found))
+    return ", ".join(sorted(_of_cores(root, "scaling_governor"))) or because("no-cpufreq")
 
 
-def _cpu_max_mhz(root: Path, missing: dict[str, ReasonOrText]) -> float | None:
-    cpus = root / "sys/devices/system/cpu"
-    found = [_line(path) for path in cpus.glob("cpu[0-9]*/cpufreq/cpuinfo_max_freq")]
-    khz = [int(text) for text in found if text.isdecimal()]
-    if not khz:
-        missing["cpu_max_mhz"] = because("no-cpufreq")
-        return None
-    return max(khz) / 1000
+def _cpu_max_mhz(root: Path) -> float | Reason:
+    khz = [int(text) for text in _of_cores(root, "cpuinfo_max_freq") if text.isdecimal()]
+    return max(khz) / 1000 if khz else because("no-cpufreq")
 
 
-def _load(root: Path, name: str, missing: dict[str, ReasonOrText]) -> float | None:
+def _of_cores(root: Path, name: str) -> set[str]:
+    files = (root / "sys/devices/system/cpu").glob(f"cpu[0-9]*/cpufreq/{name}")
+    return {_line(path) for path in files} - {""}
+
+
+def _load(root: Path) -> float | Reason:
     """The load average over one minute."""
     try:
         return float(_line(root / "proc/loadavg").split()[0])
     except (ValueError, IndexError):
-        missing[name] = because("unreadable", path="/proc/loadavg")
-        return None
+        return because("unreadable", path="/proc/loadavg")
 
 
 def _line(path: Path) -> str:

@@ -15,11 +15,10 @@ from pathlib import Path
 
 import msgspec
 
-from idlegap.core.bench.assemble import assemble_run
-from idlegap.core.bench.conditions import idle_gpu
+from idlegap.core.bench.assemble import assemble_run, idle_gpu
 from idlegap.core.bench.driver import Driver, EngineEndedError, InterruptedBenchError, Round
 from idlegap.core.bench.environment import finished, now_utc, placed, read_environment
-from idlegap.core.bench.plan import ArmSpec, BenchPlan, Enough
+from idlegap.core.bench.plan import BenchPlan, Enough
 from idlegap.core.bench.schema import Arm, BenchResult, Environment
 from idlegap.core.protocol.events import DispatchProbe, EngineFailed, EngineReady, ModeRefused, NotVerified
 from idlegap.core.protocol.modes import BASELINE, EAGER, ModeName
@@ -53,21 +52,16 @@ class BenchOutcome:
 
 
 @dataclass(slots=True)
-class _Taken:
-    """One run as it came from the engine."""
-
-    turn: int
-    round: Round
-
-
-@dataclass(slots=True)
 class _ArmState:
-    """What is known of an arm so far."""
+    """What is known of an arm so far; `taken` are its turns with their rounds as they were decoded."""
 
-    spec: ArmSpec
     arm: Arm
-    taken: list[_Taken] = field(default_factory=list)
+    taken: list[tuple[int, Round]] = field(default_factory=list)
     took_ns: int | None = None
+
+    def note(self, **changes: object) -> None:
+        """Fill in fields of the arm."""
+        self.arm = msgspec.structs.replace(self.arm, **changes)
 
 
 class Bench:
@@ -94,7 +88,7 @@ class Bench:
         self._pin_core, self._nice = pin_core, nice
         self._created = now_utc()
         self._environment = Environment()
-        self._states = [_ArmState(spec, Arm(spec.label, spec.mode)) for spec in plan.arms]
+        self._states = [_ArmState(Arm(spec.label, spec.mode)) for spec in plan.arms]
         self._ready: EngineReady | None = None
         self._probe: DispatchProbe | None = None
         self._current: _ArmState | None = None
@@ -134,41 +128,37 @@ class Bench:
 
     def _prepare(self) -> None:
         """Enter every arm once, and verify it; those that cannot run say why."""
-        verified: dict[ModeName, Arm] = {}
+        compared: dict[ModeName, dict[str, object]] = {}
         for state in self._states:
-            mode = state.spec.mode
-            self._say(f"entering {state.spec.label}")
+            mode = state.arm.mode
+            self._say(f"entering {state.arm.label}")
             answer = self._driver.enter(mode)
             if isinstance(answer, ModeRefused):
-                state.arm = msgspec.structs.replace(state.arm, refused=answer.reason)
+                state.note(refused=answer.reason)
                 continue
-            state.arm = msgspec.structs.replace(state.arm, setup_ns=answer.setup_ns)
-            if mode not in verified:
-                verified[mode] = self._verify(state)
-            known = verified[mode]
-            state.arm = msgspec.structs.replace(
-                state.arm, verified=known.verified, verify_reason=known.verify_reason
-            )
+            if mode not in compared:
+                compared[mode] = self._verify(state.arm)
+            state.note(setup_ns=answer.setup_ns, **compared[mode])
 
-    def _verify(self, state: _ArmState) -> Arm:
+    def _verify(self, arm: Arm) -> dict[str, object]:
+        """The fields of `arm` that say how its tokens compare, or why they were not compared."""
         if not self._plan.verify:
-            return msgspec.structs.replace(state.arm, verify_reason=because("not-asked-for"))
-        self._say(f"comparing the tokens of {state.spec.label}{self._duration(state.spec.mode)}")
-        answer = self._driver.verify(state.spec.mode)
+            return {"verify_reason": because("not-asked-for")}
+        self._say(f"comparing the tokens of {arm.label}{self._duration(arm.mode)}")
+        answer = self._driver.verify(arm.mode)
         self._compared = True
-        if isinstance(answer, NotVerified):
-            return msgspec.structs.replace(state.arm, verify_reason=answer.reason)
-        return msgspec.structs.replace(state.arm, verified=answer)
+        return {"verify_reason": answer.reason} if isinstance(answer, NotVerified) else {"verified": answer}
 
     def _duration(self, mode: ModeName) -> str:
         """About how long it takes to compare the tokens of `mode`; "" for a moment, and where no
         token was seen yet. Two rounds of the baseline come first, once; then one of `mode`."""
-        baseline_ns = self._driver.token_ns(BASELINE)
+        modes = self._driver.state.setup.modes
+        baseline_ns = modes[BASELINE].token_ns
         if baseline_ns is None or self._ready is None:
             return ""
         token_ns = 0 if self._compared else 2 * baseline_ns
         if mode != BASELINE:
-            token_ns += self._driver.token_ns(mode) or (baseline_ns if mode in EAGER else 0)
+            token_ns += modes[mode].token_ns or (baseline_ns if mode in EAGER else 0)
         seconds = round(self._ready.new_tokens * token_ns / 1e9)
         return f", about {seconds} s" if seconds >= MOMENT_S else ""
 
@@ -187,9 +177,9 @@ class Bench:
         self._current = state
         of = f" of {self._plan.runs}" if self._plan.seconds is None else ""
         name = "warm-up" if turn == 0 else f"run {turn}{of}"
-        self._say(f"{state.spec.label}, {name}")
+        self._say(f"{state.arm.label}, {name}")
         started = self._driver.clock()
-        state.taken.append(_Taken(turn, self._driver.decode_round(state.spec.mode)))
+        state.taken.append((turn, self._driver.decode_round(state.arm.mode)))
         state.took_ns = self._driver.clock() - started
         self._done += 1
         self._current = None
@@ -201,10 +191,9 @@ class Bench:
                 continue
             # The CPU's engine only says why it has neither windows nor a probe, which takes no time.
             if not self._on_cpu:
-                self._say(f"profiling {state.spec.label}")
-            self._driver.enter(state.spec.mode)
-            windows = tuple(self._driver.profile(self._plan.windows))
-            state.arm = msgspec.structs.replace(state.arm, windows=windows)
+                self._say(f"profiling {state.arm.label}")
+            self._driver.enter(state.arm.mode)
+            state.note(windows=tuple(self._driver.profile(self._plan.windows)))
 
     @property
     def _on_cpu(self) -> bool:
@@ -247,7 +236,7 @@ class Bench:
         state = self._driver.state
         facts = state.facts
         if self._current is not None and self._driver.round is not None:
-            self._current.taken.append(_Taken(self._turn, self._driver.round))
+            self._current.taken.append((self._turn, self._driver.round))
         idle_pct, idle_bytes = idle_gpu(state.samples, self._ready.t_ns)
         return BenchResult(
             created=self._created,
@@ -268,13 +257,13 @@ class Bench:
 
     def _arm(self, state: _ArmState) -> Arm:
         samples = self._driver.state.samples
-        starts = [taken.round.started.t_ns for state in self._states for taken in state.taken]
-        runs = tuple(assemble_run(taken.turn, taken.round, samples, min(starts)) for taken in state.taken)
+        starts = [taken.started.t_ns for state in self._states for _, taken in state.taken]
+        runs = tuple(assemble_run(turn, taken, samples, min(starts)) for turn, taken in state.taken)
         return msgspec.structs.replace(state.arm, runs=runs)
 
 
 def _counted_ns(states: Sequence[_ArmState]) -> int:
     """Time from the first counted token to the end of the last one."""
-    rounds = [taken.round for state in states for taken in state.taken if taken.turn > 0]
+    rounds = [taken for state in states for turn, taken in state.taken if turn > 0]
     ends = [batch.tokens[-1].done_ns for taken in rounds for batch in taken.batches[-1:]]
     return max(ends) - min(taken.started.t_ns for taken in rounds) if ends else 0

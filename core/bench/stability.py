@@ -10,9 +10,8 @@ from typing import Literal
 
 from idlegap.core.bench.schema import Arm, BenchResult, Run
 from idlegap.core.bench.summary import ArmSummary
-from idlegap.core.bench.two_speeds import two_speeds
 from idlegap.core.measure.limits import SLOWER_CLOCK, is_contended, is_stolen
-from idlegap.core.measure.trends import trend
+from idlegap.core.measure.trends import LEAST_SHARE, trend, two_levels
 from idlegap.core.slow_tokens.context import SLOWING_REASONS
 from idlegap.core.text.reasons import words
 from idlegap.core.text.units import ms, percent
@@ -40,7 +39,7 @@ class Finding:
 
 def stability(result: BenchResult, arms: Sequence[ArmSummary]) -> tuple[Finding, ...]:
     """Everything that speaks against `result`, most serious first."""
-    found: list[Finding] = [*contended(result), *_lost(result)]
+    found: list[Finding] = [*_contended(result), *_lost(result)]
     for arm, summary in zip(result.arms, arms, strict=True):
         found.extend(_drift(summary))
         found.extend(_two_speeds(arm))
@@ -50,12 +49,12 @@ def stability(result: BenchResult, arms: Sequence[ArmSummary]) -> tuple[Finding,
     return tuple(found)
 
 
-def contention(findings: Iterable[Finding]) -> str:
+def contention(result: BenchResult) -> str:
     """What stands beside the headline if somebody else used the machine, else ""."""
-    return next((found.evidence for found in findings if found.topic == "contention"), "")
+    return next((found.evidence for found in _contended(result)), "")
 
 
-def contended(result: BenchResult) -> Iterable[Finding]:
+def _contended(result: BenchResult) -> Iterable[Finding]:
     """Every sign that somebody else used the machine, most serious first."""
     runs = [(f"{arm.label} run {run.turn}", run) for arm in result.arms for run in arm.counted]
     waited = [(_waited_share(run), name, run) for name, run in runs if is_contended(_waited_share(run), 1)]
@@ -122,6 +121,27 @@ def _drift(arm: ArmSummary) -> Iterable[Finding]:
             f"({ms(medians[0])} to {ms(medians[-1])} ms, p = {found.p:.3f})",
             "let the machine settle and repeat; ratios of interleaved runs stand, times do not",
         )
+
+
+def two_speeds(arm: Arm) -> str:
+    """That the counted tokens of `arm` have two speeds, with both of them; "" where one describes them.
+
+    A median or a mean hides that, and so does an interval over runs.
+    """
+    runs = [run.tokens.counted(run.tokens.wall_ns) for run in arm.counted]
+    found = two_levels([wall for walls in runs for wall in walls])
+    if found is None:
+        return ""
+    mixed = sum(
+        LEAST_SHARE <= sum(wall > found.boundary for wall in walls) / len(walls) <= 1 - LEAST_SHARE
+        for walls in runs
+        if walls
+    )
+    where = f"both within {mixed} of {len(runs)} runs" if mixed else "whole runs at one or the other"
+    return (
+        f"{arm.label} has two speeds: {percent(found.low_share)} of the tokens near {ms(found.low)} ms, the "
+        f"rest near {ms(found.high)} ms ({where})"
+    )
 
 
 def _two_speeds(arm: Arm) -> Iterable[Finding]:

@@ -13,8 +13,8 @@ from statistics import median
 from idlegap.core.bench.schema import Arm, BenchResult, Columns, Run
 from idlegap.core.measure.device_time import Split, split_token
 from idlegap.core.measure.limits import Judgement, judge
-from idlegap.core.measure.rate import mean_ns, tokens_per_s
-from idlegap.core.measure.roofline import mbu, specified_bandwidth, weight_stream_bound_ns
+from idlegap.core.measure.rate import TokenTimes, mean_ns, tokens_per_s
+from idlegap.core.measure.roofline import Ceiling, ceiling
 from idlegap.core.measure.statistics import quantile
 from idlegap.core.measure.typical_token import Typical, typical
 from idlegap.core.protocol.events import ProfileWindow, Token, Verified
@@ -25,11 +25,10 @@ from idlegap.core.text.reasons import words
 
 @dataclass(frozen=True, slots=True)
 class ArmSummary:
-    """One column of the table. What is None has its reason, in words, in `missing` under the same name.
+    """One column of the table. What is None has its reason, in words, in `missing`.
 
     Attributes:
-        tok_per_s, mean_ns: of all counted tokens (`core.measure.rate`).
-        beyond_bound_ns: median token time minus the weight-stream bound.
+        tok_per_s, mean_ns: of all counted tokens (`core.measure.rate`), and so are the MBUs of `ceiling`.
         run_medians_ns: median token time of each counted run, by its turn.
         prefills_ns: prefill of each counted run, by its turn.
     """
@@ -38,6 +37,7 @@ class ArmSummary:
     mode: ModeName
     runs: int
     tokens: int
+    ceiling: Ceiling
     tok_per_s: float | None = None
     mean_ns: int | None = None
     median_ns: int | None = None
@@ -46,10 +46,6 @@ class ArmSummary:
     dispatch_ns: int | None = None
     split: Split | None = None
     window: ProfileWindow | None = None
-    bound_ns: int | None = None
-    beyond_bound_ns: int | None = None
-    mbu_spec: float | None = None
-    mbu_measured: float | None = None
     prefill_ns: int | None = None
     peak_memory_bytes: int | None = None
     verified: Verified | None = None
@@ -58,37 +54,10 @@ class ArmSummary:
     missing: dict[str, str] = field(default_factory=dict)
 
     @property
-    def busy_ns(self) -> int | None:
-        """Device busy time of the median token."""
-        return self.split.busy_ns if self.split else None
-
-    @property
-    def host_gap_ns(self) -> int | None:
-        """See `core.measure.device_time`, as for the next two."""
-        return self.split.host_gap_ns if self.split else None
-
-    @property
-    def launch_latency_ns(self) -> int | None:
-        return self.split.launch_latency_ns if self.split else None
-
-    @property
-    def device_gap_ns(self) -> int | None:
-        return self.split.device_gap_ns if self.split else None
-
-    @property
-    def kernels(self) -> int | None:
-        """Kernels per token."""
-        return self.window.kernels if self.window else None
-
-    @property
-    def agreement(self) -> str | None:
-        """How many tokens of how many were equal to eager's: ``255/255``."""
-        return f"{self.verified.agree}/{self.verified.steps}" if self.verified else None
-
-    @property
-    def idle_ns(self) -> int | None:
-        """Time of the median token in which the device did nothing."""
-        return self.split.idle_ns if self.split else None
+    def beyond_bound_ns(self) -> int | None:
+        """Median token time minus the weight-stream bound."""
+        bound_ns = self.ceiling.bound_ns
+        return None if bound_ns is None or self.median_ns is None else self.median_ns - bound_ns
 
     @property
     def judgement(self) -> Judgement:
@@ -111,33 +80,16 @@ def summarise(result: BenchResult) -> tuple[ArmSummary, ...]:
 
 def _summary(result: BenchResult, arm: Arm) -> ArmSummary:
     runs = [run for run in arm.counted if run.tokens.counted(run.tokens.wall_ns)]
+    walls = _pooled(runs, lambda tokens: tokens.wall_ns)
+    tok_per_s = tokens_per_s(result.engine.batch, walls) if walls else None
+    reached = ceiling(result.engine, result.bandwidth, result.gpu, result.spec_bandwidth, tok_per_s)
     if not runs:
         reason = words(arm.refused or "no counted run")
-        return ArmSummary(arm.label, arm.mode, 0, 0, verified=arm.verified, missing={"median_ns": reason})
-    missing: dict[str, str] = {}
-    walls = _pooled(runs, lambda tokens: tokens.wall_ns)
-    wall_ns = round(median(walls))
-    tok_per_s = tokens_per_s(result.engine.batch, walls)
-    bound_ns = _bound(result, missing)
-    window = arm.window
-    if window is None:
-        # One that was interrupted has not asked yet, and would have been told the same.
-        needs = (
-            "profile windows need CUDA" if result.engine.device == "cpu" else "no profile window was taken"
+        return ArmSummary(
+            arm.label, arm.mode, 0, 0, reached, verified=arm.verified, missing={"median_ns": reason}
         )
-        missing["split"] = words(arm.windows[-1].reason) if arm.windows else needs
-    spec, source = _spec(result)
-    measured = result.bandwidth.copy_bytes_per_s if result.bandwidth else None
-    weights, steps = result.engine.weight_bytes, tok_per_s / result.engine.batch
-    if spec is None:
-        missing["mbu_spec"] = words(source)
-    if measured is None:
-        missing["mbu_measured"] = missing["bound_ns"]
-    if arm.verified is None:
-        missing["verified"] = words(arm.verify_reason)
+    took, window = TokenTimes.of(walls, _pooled(runs, lambda tokens: tokens.dispatch_ns)), arm.window
     peaks = [run.peak_memory_bytes for run in runs if run.peak_memory_bytes is not None]
-    if not peaks:
-        missing["peak_memory_bytes"] = words(runs[0].missing.get("peak_memory_bytes", "not measured"))
     return ArmSummary(
         label=arm.label,
         mode=arm.mode,
@@ -145,23 +97,39 @@ def _summary(result: BenchResult, arm: Arm) -> ArmSummary:
         tokens=len(walls),
         tok_per_s=tok_per_s,
         mean_ns=mean_ns(walls),
-        median_ns=wall_ns,
+        median_ns=took.wall_ns,
         p95_ns=round(quantile(walls, 0.95)),
-        p99_ns=round(quantile(walls, 0.99)),
-        dispatch_ns=round(median(_pooled(runs, lambda tokens: tokens.dispatch_ns))),
-        split=split_token(wall_ns, window, bound_ns) if window else None,
+        p99_ns=took.p99_ns,
+        dispatch_ns=took.dispatch_ns,
+        split=split_token(took.wall_ns, window, reached.bound_ns) if window else None,
         window=window,
-        bound_ns=bound_ns,
-        beyond_bound_ns=wall_ns - bound_ns if bound_ns is not None else None,
-        mbu_spec=mbu(weights, steps, spec) if spec else None,
-        mbu_measured=mbu(weights, steps, measured) if measured else None,
+        ceiling=reached,
         prefill_ns=round(median([run.prefill_ns for run in runs])),
         peak_memory_bytes=round(median(peaks)) if peaks else None,
         verified=arm.verified,
         run_medians_ns={run.turn: median(run.tokens.counted(run.tokens.wall_ns)) for run in runs},
         prefills_ns={run.turn: float(run.prefill_ns) for run in runs},
-        missing=missing,
+        missing={name: words(reason) for name, reason in _reasons(result, arm, runs, reached).items()},
     )
+
+
+def _reasons(result: BenchResult, arm: Arm, runs: Sequence[Run], reached: Ceiling) -> dict[str, ReasonOrText]:
+    """Why each figure would be missing if it is; those that are there need none."""
+    # An arm that was interrupted has not asked for a window yet, and would have been told the same.
+    needs = "profile windows need CUDA" if result.engine.device == "cpu" else "no profile window was taken"
+    unmeasured = result.bandwidth.missing.get("copy_bytes_per_s") if result.bandwidth else None
+    return {
+        "split": arm.windows[-1].reason if arm.windows else needs,
+        "bound_ns": unmeasured or "bandwidth was not measured",
+        "mbu_spec": reached.spec_source,
+        "peak_memory_bytes": runs[0].missing.get("peak_memory_bytes", "not measured"),
+        "verified": arm.verify_reason,
+    }
+
+
+def first_of(arms: Sequence[ArmSummary], mode: ModeName) -> ArmSummary | None:
+    """The first arm of `mode`: of two arms of one mode it is the one that counts."""
+    return next((arm for arm in arms if arm.mode == mode), None)
 
 
 def usual_token(runs: Sequence[Run]) -> Typical | None:
@@ -181,18 +149,3 @@ def _tokens(columns: Columns) -> list[Token]:
 
 def _pooled(runs: Sequence[Run], column: Callable[[Columns], tuple[int, ...]]) -> list[int]:
     return list(chain.from_iterable(run.tokens.counted(column(run.tokens)) for run in runs))
-
-
-def _bound(result: BenchResult, missing: dict[str, str]) -> int | None:
-    bandwidth = result.bandwidth
-    if bandwidth is None or not bandwidth.copy_bytes_per_s:
-        reason = bandwidth.missing.get("copy_bytes_per_s") if bandwidth else None
-        missing["bound_ns"] = missing["beyond_bound_ns"] = words(reason or "bandwidth was not measured")
-        return None
-    return weight_stream_bound_ns(result.engine.weight_bytes, bandwidth.copy_bytes_per_s)
-
-
-def _spec(result: BenchResult) -> tuple[float | None, ReasonOrText]:
-    if result.engine.device == "cpu" and result.spec_bandwidth is None:
-        return None, "decoding on the CPU"
-    return specified_bandwidth(result.spec_bandwidth, result.gpu)

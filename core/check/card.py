@@ -4,18 +4,17 @@ Every threshold stands beside its reason, so that a reader who knows better can 
 line that could not be read is neither good nor bad and says why.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Literal, TypeVar
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from idlegap.core.bench.schema import BenchResult, Conditions, Run
+from idlegap.core.bench.schema import BenchResult, Run
 from idlegap.core.protocol.reasons import ReasonOrText
 from idlegap.core.text.reasons import words
 
 Grade = Literal["good", "warn", "bad", "n/a", "info"]
 Verdict = Literal["good", "not good", "no GPU"]
-T = TypeVar("T")
 
 _ORDER: tuple[Grade, ...] = ("info", "n/a", "good", "warn", "bad")
 
@@ -47,14 +46,28 @@ class Card(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return sum(line.grade == grade for line in self.lines)
 
 
-def at_least(value: float, good: float, fair: float) -> Grade:
-    """The grade of something of which more is better."""
-    return "good" if value >= good else "warn" if value >= fair else "bad"
+class Scale(NamedTuple):
+    """Up to where (`more_is_better`: from where) a reading is good and fair, with the reason in `words`."""
 
+    good: float
+    fair: float
+    words: str
+    more_is_better: bool = False
 
-def at_most(value: float, good: float, fair: float) -> Grade:
-    """The grade of something of which less is better."""
-    return "good" if value <= good else "warn" if value <= fair else "bad"
+    def grade(self, value: float) -> Grade:
+        """The grade of `value`."""
+        sign = -1 if self.more_is_better else 1
+        return (
+            "good"
+            if sign * value <= sign * self.good
+            else "warn"
+            if sign * value <= sign * self.fair
+            else "bad"
+        )
+
+    def line(self, name: str, text: str, value: float) -> CardLine:
+        """The line of a reading that is this scale's alone."""
+        return CardLine(name, text, self.grade(value), self.words)
 
 
 def worst(*grades: Grade) -> Grade:
@@ -72,12 +85,13 @@ def counted_runs(result: BenchResult) -> list[Run]:
     return [run for arm in result.arms for run in arm.counted]
 
 
-def seen(result: BenchResult, get: Callable[[Conditions], T | None]) -> list[T]:
-    """One reading of the conditions of all counted runs, where it was taken."""
-    return [value for run in counted_runs(result) if (value := get(run.conditions)) is not None]
+def seen(result: BenchResult, field: str) -> list[Any]:
+    """`field` of the conditions of all counted runs, where it was read."""
+    values = [getattr(run.conditions, field) for run in counted_runs(result)]
+    return [value for value in values if value is not None]
 
 
-def why_unseen(result: BenchResult, field: str) -> ReasonOrText:
+def why_unseen(result: BenchResult, field: str, otherwise: ReasonOrText = "no counted run") -> ReasonOrText:
     """Why `field` of the conditions is known for no run."""
     reasons = (run.conditions.missing.get(field) for run in counted_runs(result))
-    return next((reason for reason in reasons if reason), "no counted run")
+    return next((reason for reason in reasons if reason), otherwise)

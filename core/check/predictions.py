@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from idlegap.core.bench.summary import ArmSummary
+from idlegap.core.bench.summary import ArmSummary, first_of
 from idlegap.core.protocol.modes import BASELINE, REPLAYED
 
 QUEUED_GAP_NS = 460
@@ -89,25 +89,11 @@ class Predictions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     error: float | None = None
     reason: str = ""
 
-    @property
-    def advice(self) -> str:
-        """Which change gains how much, in one sentence."""
-        if not self.rows:
-            return ""
-        today, host, bandwidth = self.rows
-        gains = [
-            (today.eager_ns / today.replayed_ns, "graphs"),
-            (today.eager_ns / host.eager_ns, "a host twice as fast"),
-            (today.eager_ns / bandwidth.eager_ns, "twice the bandwidth"),
-        ]
-        told = ", ".join(f"{name} {gain:.2f}x" for gain, name in sorted(gains, reverse=True))
-        return f"Eager decode would gain: {told}."
-
 
 def predict(arms: Sequence[ArmSummary]) -> Predictions:
     """Predictions from the eager-static arm."""
-    eager = next((arm for arm in arms if arm.mode == BASELINE and arm.median_ns), None)
-    if eager is None:
+    eager, graph = first_of(arms, BASELINE), first_of(arms, REPLAYED)
+    if eager is None or not eager.median_ns:
         return Predictions((), reason="eager-static was not measured")
     model = TokenModel.of(eager)
     if model is None:
@@ -120,7 +106,6 @@ def predict(arms: Sequence[ArmSummary]) -> Predictions:
             ("GPU of twice the bandwidth", model.with_bandwidth(2)),
         )
     )
-    graph = next((arm for arm in arms if arm.mode == REPLAYED and arm.median_ns), None)
     if graph is None or graph.median_ns is None:
         return Predictions(rows)
     return Predictions(rows, graph.median_ns, rows[0].replayed_ns / graph.median_ns - 1)

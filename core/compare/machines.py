@@ -4,16 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
-from idlegap.core.bench.conclusion import eager_limit
+from idlegap.core.bench.conclusion import eager_limit, fastest_eager
 from idlegap.core.bench.schema import BenchResult, PublishedFigures
-from idlegap.core.bench.stability import contended, contention
-from idlegap.core.bench.summary import ArmSummary, summarise, usual_token
-from idlegap.core.bench.two_speeds import two_speeds
+from idlegap.core.bench.stability import contention, two_speeds
+from idlegap.core.bench.summary import ArmSummary, first_of, summarise, usual_token
 from idlegap.core.compare.workload import Workload
 from idlegap.core.measure.limits import Judgement, judge_by_bandwidth, judge_by_idle_time
 from idlegap.core.measure.roofline import mbu, specified_bandwidth, weight_stream_bound_ns
 from idlegap.core.measure.typical_token import Typical
-from idlegap.core.protocol.modes import BASELINE, EAGER, REPLAYED, ModeName
+from idlegap.core.protocol.modes import BASELINE, REPLAYED, ModeName
 from idlegap.core.protocol.settings import Wait
 from idlegap.core.text.names import cpu_name, gpu_name
 
@@ -44,7 +43,6 @@ class Machine:
         thread: the options that put or served the decode thread in an unusual way; "" for none.
     """
 
-    name: str
     source: str
     gpu: str
     cpu: str
@@ -66,7 +64,6 @@ class Machine:
     contended: str = ""
     wait: Wait | None = None
     thread: str = ""
-    missing: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def eager_rate(self) -> float | None:
@@ -104,39 +101,22 @@ class Machine:
         return judge_by_bandwidth(round(self.workload.batch * 1e9 / rate) if rate else 0, self.mbu_spec)
 
 
-def machine(name: str, result: BenchResult | PublishedFigures) -> Machine:
-    """The row of `result`, called `name` where two must be told apart."""
-    return _measured(name, result) if isinstance(result, BenchResult) else _published(name, result)
+def machine(result: BenchResult | PublishedFigures) -> Machine:
+    """The row of `result`."""
+    return _measured(result) if isinstance(result, BenchResult) else _published(result)
 
 
-def _measured(name: str, result: BenchResult) -> Machine:
+def _measured(result: BenchResult) -> Machine:
     engine, arms = result.engine, summarise(result)
-    eager = min(
-        (arm for arm in arms if arm.mode in EAGER and arm.median_ns is not None),
-        key=lambda arm: arm.median_ns or 0,
-        default=None,
-    )
-    static, graph = _arm(arms, BASELINE), _arm(arms, REPLAYED)
+    eager, static = fastest_eager(arms), first_of(arms, BASELINE)
     of_modes = {arm.mode: arm for arm in reversed(arms) if arm.tok_per_s is not None}
     limit = eager_limit(result, arms)
     spec = specified_bandwidth(result.spec_bandwidth, result.gpu)[0] if engine.device != "cpu" else None
-    missing = {}
-    for field_name, arm in (("eager", eager), ("graph", graph)):
-        if arm is None or arm.median_ns is None:
-            missing[field_name] = arm.missing.get("median_ns", "not measured") if arm else "not measured"
     return Machine(
-        name=name,
         source="",
         gpu=gpu_name(engine.device_name),
         cpu=cpu_name(result.host.cpu_model if result.host is not None else None),
-        workload=Workload(
-            engine.shape,
-            engine.dtype,
-            engine.batch,
-            engine.prompt_tokens,
-            engine.new_tokens,
-            engine.cache_len,
-        ),
+        workload=Workload.of(engine),
         weight_bytes=engine.weight_bytes,
         software=f"torch {engine.torch}, transformers {engine.transformers}",
         spec_bytes_per_s=spec,
@@ -146,15 +126,14 @@ def _measured(name: str, result: BenchResult) -> Machine:
         eager_mode=eager.mode if eager is not None else None,
         profiled=limit if limit.limit != "unknown" else None,
         walls_ns={mode: arm.median_ns for mode, arm in of_modes.items() if arm.median_ns is not None},
-        busy_ns={mode: arm.busy_ns for mode, arm in of_modes.items() if arm.busy_ns is not None},
+        busy_ns={mode: arm.split.busy_ns for mode, arm in of_modes.items() if arm.split is not None},
         dispatch_per_kernel_ns=static.dispatch_per_kernel_ns if static is not None else None,
         device_uuid=engine.device_uuid,
         usual=_usual(result),
         two_speeds={arm.mode: told for arm in reversed(result.arms) if (told := two_speeds(arm))},
-        contended=contention(contended(result)),
+        contended=contention(result),
         wait=engine.wait,
         thread=_thread(result),
-        missing=missing,
     )
 
 
@@ -169,7 +148,7 @@ def _thread(result: BenchResult) -> str:
     return ", ".join(option for option, used in options if used)
 
 
-def _published(name: str, figures: PublishedFigures) -> Machine:
+def _published(figures: PublishedFigures) -> Machine:
     eager_mode: ModeName = "eager" if "eager" in figures.modes else BASELINE
     static = figures.modes.get(BASELINE)
     bound_ns = None
@@ -185,18 +164,10 @@ def _published(name: str, figures: PublishedFigures) -> Machine:
         wall_ns = round(step_ns / static.tok_per_s)
         profiled = judge_by_idle_time(wall_ns, static.busy_ns, bound_ns)
     return Machine(
-        name=name,
         source=figures.source,
         gpu=gpu_name(figures.gpu),
         cpu=cpu_name(figures.cpu_model),
-        workload=Workload(
-            figures.shape,
-            figures.dtype,
-            figures.batch,
-            figures.prompt_tokens,
-            figures.new_tokens,
-            figures.cache_len,
-        ),
+        workload=Workload.of(figures),
         weight_bytes=figures.weight_bytes,
         software=", ".join(
             f"{name} {version}"
@@ -211,7 +182,6 @@ def _published(name: str, figures: PublishedFigures) -> Machine:
         profiled=profiled,
         walls_ns={mode: round(step_ns / found.tok_per_s) for mode, found in figures.modes.items()},
         busy_ns={mode: found.busy_ns for mode, found in figures.modes.items() if found.busy_ns is not None},
-        missing={"graph": "not published", "eager": "not published"},
     )
 
 
@@ -225,10 +195,6 @@ def _usual(result: BenchResult) -> dict[ModeName, Typical]:
     # Of two arms of one mode the first counts, as it does for the rates.
     found = {arm.mode: usual_token(arm.counted) for arm in reversed(result.arms)}
     return {mode: usual for mode, usual in found.items() if usual is not None}
-
-
-def _arm(arms: Sequence[ArmSummary], mode: ModeName) -> ArmSummary | None:
-    return next((arm for arm in arms if arm.mode == mode), None)
 
 
 def ceiling_slope(machines: Sequence[Machine]) -> float | None:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, fields
 
+from idlegap.core.bench.schema import PublishedFigures
+from idlegap.core.protocol.events import EngineReady
 from idlegap.core.protocol.modes import ModeName
 from idlegap.core.protocol.settings import CACHE_STEP
 
@@ -16,6 +18,12 @@ class Workload:
     prompt_tokens: int
     new_tokens: int
     cache_len: int | None
+
+    @classmethod
+    def of(cls, found: EngineReady | PublishedFigures) -> "Workload":
+        """What an engine decoded, or what a publication says of it."""
+        shape = (found.shape, found.dtype, found.batch, found.prompt_tokens, found.new_tokens)
+        return cls(*shape, found.cache_len)
 
     def differences(self, other: "Workload", mode: ModeName) -> list[str]:
         """What differs between both in `mode`, as far as both state it. The cache's length matters

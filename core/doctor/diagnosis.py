@@ -125,6 +125,11 @@ def _absent(name: str, reason: ReasonOrText) -> Finding:
     return Finding(name, False, words(reason), remedy(reason), code_of(reason) or "")
 
 
+def _either(name: str, value: str | None, reason: ReasonOrText | None) -> Finding:
+    """The `value` of a reading, or why there is none."""
+    return _absent(name, reason or _NOT_READ) if value is None else _found(name, value)
+
+
 def _gpu_decode(software: Software, engine: EngineAnswer | None) -> tuple[bool, Reason | None]:
     """Whether it is possible, and if not, the deepest reason that is known."""
     if engine is not None and engine.ready is not None and engine.ready.device != "cpu":
@@ -154,66 +159,54 @@ def _software(software: Software) -> Iterator[Finding]:
 
 
 def _modes(software: Software, engine: EngineAnswer | None) -> Iterator[Finding]:
-    if engine is None or engine.ready is None:
-        reason = _unanswered(engine)
-        if "torch" not in software.versions:
-            reason = software.missing["torch"]
-        yield from (_absent(spec.name, reason) for spec in MODES)
-        return
-    statuses = {status.name: status.reason for status in engine.ready.modes}
+    reason: ReasonOrText | None
+    statuses = (
+        {status.name: status.reason for status in engine.ready.modes} if engine and engine.ready else {}
+    )
     for spec in MODES:
-        reason_or_none = statuses.get(spec.name, because("not-offered"))
-        if reason_or_none is None and spec.compiles and COMPILER in software.missing:
-            reason_or_none = software.missing[COMPILER]
-        if reason_or_none is None:
-            yield _found(spec.name, spec.summary)
+        if engine is None or engine.ready is None:
+            reason = software.missing.get("torch") or _unanswered(engine)
         else:
-            yield _absent(spec.name, reason_or_none)
+            reason = statuses.get(spec.name, because("not-offered"))
+            if reason is None and spec.compiles:
+                reason = software.missing.get(COMPILER)
+        yield _found(spec.name, spec.summary) if reason is None else _absent(spec.name, reason)
 
 
 def _engine(engine: EngineAnswer | None) -> Iterator[Finding]:
     if engine is None or engine.ready is None:
-        reason = _unanswered(engine)
-        yield _absent("token times", reason)
+        yield _absent("token times", _unanswered(engine))
         return
     yield _found("token times", f"on {engine.ready.device_name}")
-    copy = engine.bandwidth.copy_bytes_per_s if engine.bandwidth is not None else None
-    if copy is not None:
-        yield _found("memory bandwidth", f"{bandwidth(copy)} copied")
-    else:
-        missing = engine.bandwidth.missing if engine.bandwidth is not None else {}
-        yield _absent("memory bandwidth", missing.get("copy_bytes_per_s", _NOT_MEASURED))
-    window = engine.window
-    if window is not None and window.accepted:
-        yield _found("device busy and idle gaps", f"profile window of {window.steps} steps")
-    else:
-        rejected = window.reason if window is not None else engine.reason or _NOT_MEASURED
-        yield _absent("device busy and idle gaps", rejected)
-    probe = engine.probe
-    if probe is not None and probe.launch_ns is not None:
-        yield _found("cost of a launch", f"{us(probe.launch_ns)} {US}")
-    else:
-        missing = probe.missing if probe is not None else {}
-        yield _absent("cost of a launch", missing.get("launch_ns") or engine.reason or _NOT_MEASURED)
+    why, copy, window, probe = engine.reason or _NOT_MEASURED, engine.bandwidth, engine.window, engine.probe
+    copied = copy.copy_bytes_per_s if copy else None
+    yield _either(
+        "memory bandwidth",
+        f"{bandwidth(copied)} copied" if copied is not None else None,
+        (copy.missing.get("copy_bytes_per_s") if copy else None) or _NOT_MEASURED,
+    )
+    yield _either(
+        "device busy and idle gaps",
+        f"profile window of {window.steps} steps" if window and window.accepted else None,
+        window.reason if window else why,
+    )
+    launch_ns = probe.launch_ns if probe else None
+    yield _either(
+        "cost of a launch",
+        f"{us(launch_ns)} {US}" if launch_ns is not None else None,
+        (probe.missing.get("launch_ns") if probe else None) or why,
+    )
     yield _reading("run delay", engine.ready.missing.get("run_delay_ns"))
 
 
 def _host(sensors: SensorReadings) -> Iterator[Finding]:
     host = sensors.facts.host
     if host is not None:
-        yield (
-            _found("processor", host.cpu_model)
-            if host.cpu_model
-            else _absent("processor", host.missing.get("cpu_model", _NOT_READ))
-        )
-        yield _found("usable cores", f"{host.usable_cores:g} of {host.cores}")
-        memory = host.memory_bytes
-        yield (
-            _found("memory", f"{gigabytes(memory)} GB")
-            if memory
-            else _absent("memory", host.missing.get("memory_bytes", _NOT_READ))
-        )
+        memory = f"{gigabytes(host.memory_bytes)} GB" if host.memory_bytes else None
         around = ", ".join(filter(None, (host.virtualization, host.container)))
+        yield _either("processor", host.cpu_model or None, host.missing.get("cpu_model"))
+        yield _found("usable cores", f"{host.usable_cores:g} of {host.cores}")
+        yield _either("memory", memory, host.missing.get("memory_bytes"))
         yield _found("virtualisation", around or "none found")
     yield from _sample(sensors.facts.cpu, HOST_FIELDS)
     yield from _sample(sensors.facts.cgroup, CGROUP_FIELDS)
@@ -233,10 +226,8 @@ def _gpu(sensors: SensorReadings) -> Iterator[Finding]:
 
 def _folders(folders: Mapping[str, Folder]) -> Iterator[Finding]:
     for name, folder in folders.items():
-        if folder.path is None:
-            yield _absent(name, folder.reason or _NOT_READ)
-        else:
-            yield _found(name, "; ".join(filter(None, (str(folder.path), words(folder.reason or "")))))
+        where = "; ".join(filter(None, (str(folder.path), words(folder.reason or ""))))
+        yield _either(name, where if folder.path is not None else None, folder.reason)
 
 
 def _sample(
@@ -244,17 +235,10 @@ def _sample(
 ) -> Iterator[Finding]:
     """One finding for each of `fields`. That no quota is set is a reading, not a lack of one."""
     for field, name in fields.items():
-        if event is None:
-            yield _absent(name, because("no-sample"))
-            continue
-        value: object = getattr(event, field)
-        reason = event.missing.get(field)
-        if value is not None and value != ():
-            yield _found(name, _shown(field, value))
-        elif code_of(reason) == "no-quota":
-            yield _found(name, "none set")
-        else:
-            yield _absent(name, reason or _NOT_READ)
+        value: object = getattr(event, field, None)
+        reason = event.missing.get(field) if event is not None else because("no-sample")
+        text = _shown(field, value) if value not in (None, ()) else None
+        yield _either(name, "none set" if text is None and code_of(reason) == "no-quota" else text, reason)
 
 
 def _reading(name: str, reason: ReasonOrText | None) -> Finding:

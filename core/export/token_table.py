@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from io import TextIOWrapper
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import TextIO
 
 from idlegap.core.protocol.events import EngineReady, TokenBatch
 from idlegap.core.recording import Ending, RecordingReader
@@ -24,34 +25,25 @@ class ExportError(FileError):
     """The table cannot be written; the message says why and what would help."""
 
 
-class TokenRow(NamedTuple):
-    """One row. Times of day are CLOCK_MONOTONIC of the recorded machine.
+COLUMNS = (
+    *("engine", "round", "token", "mode", "excluded", "sequences", "prompt_tokens"),
+    *("start_ns", "dispatched_ns", "done_ns", "wall_ns", "dispatch_ns", "wait_ns"),
+    *("cpu_ns", "run_delay_ns", "preempted_switches", "blocked_switches"),
+)
+"""Of a row. Times of day are CLOCK_MONOTONIC of the recorded machine.
 
-    `engine` counts engine starts and changes of shape, from 1: figures on either side of one do
-    not compare. `excluded` is empty for a counted token. The other fields are those of
-    `core.protocol.events.Token`.
-    """
+`engine` counts engine starts and changes of shape, from 1: figures on either side of one do
+not compare. `excluded` is empty for a counted token. Those from `start_ns` on are `_FIGURES` of
+`core.protocol.events.Token`.
+"""
 
-    engine: int
-    round: int
-    token: int
-    mode: str
-    excluded: str
-    sequences: int | None
-    prompt_tokens: int | None
-    start_ns: int
-    dispatched_ns: int
-    done_ns: int
-    wall_ns: int
-    dispatch_ns: int
-    wait_ns: int
-    cpu_ns: int | None
-    run_delay_ns: int | None
-    preempted_switches: int | None
-    blocked_switches: int | None
-
-
+_FIGURES = attrgetter(
+    *("start_ns", "dispatched_ns", "done_ns", "wall_ns", "dispatch_ns", "wait_ns"),
+    *("cpu_ns", "run_delay_ns", "preempted", "blocked"),
+)
 _TEXT = ("mode", "excluded")
+
+Row = tuple[int | str | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,41 +54,20 @@ class ExportSummary:
     ending: Ending
 
 
-def token_rows(reader: RecordingReader) -> Iterator[TokenRow]:
+def token_rows(reader: RecordingReader) -> Iterator[Row]:
     """The rows of an open recording, in the order of its tokens.
 
     Raises:
         RecordingError: it is damaged; the rows before were good.
     """
-    engine, ready = 0, None
+    engine = 0
+    shape: tuple[int | None, int | None] = (None, None)
     for event in reader:
         if isinstance(event, EngineReady):
-            engine, ready = engine + 1, event
+            engine, shape = engine + 1, (event.batch, event.prompt_tokens)
         elif isinstance(event, TokenBatch):
-            yield from _batch_rows(event, engine, ready)
-
-
-def _batch_rows(batch: TokenBatch, engine: int, ready: EngineReady | None) -> Iterator[TokenRow]:
-    for index, token in enumerate(batch.tokens, batch.first):
-        yield TokenRow(
-            engine=engine,
-            round=batch.round,
-            token=index,
-            mode=batch.mode,
-            excluded=batch.excluded or "",
-            sequences=ready.batch if ready is not None else None,
-            prompt_tokens=ready.prompt_tokens if ready is not None else None,
-            start_ns=token.start_ns,
-            dispatched_ns=token.dispatched_ns,
-            done_ns=token.done_ns,
-            wall_ns=token.wall_ns,
-            dispatch_ns=token.dispatch_ns,
-            wait_ns=token.wait_ns,
-            cpu_ns=token.cpu_ns,
-            run_delay_ns=token.run_delay_ns,
-            preempted_switches=token.preempted,
-            blocked_switches=token.blocked,
-        )
+            for index, token in enumerate(event.tokens, event.first):
+                yield (engine, event.round, index, event.mode, event.excluded or "", *shape, *_FIGURES(token))
 
 
 def export_csv(recording: Path, out: TextIO) -> ExportSummary:
@@ -109,7 +80,7 @@ def export_csv(recording: Path, out: TextIO) -> ExportSummary:
     """
     with RecordingReader(recording, pipe=True) as reader:
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(TokenRow._fields)
+        writer.writerow(COLUMNS)
         rows = 0
         for row in token_rows(reader):
             writer.writerow(row)
@@ -144,7 +115,7 @@ def export_parquet(recording: Path, path: Path) -> ExportSummary:
     except ImportError as error:
         raise ExportError("Parquet needs pyarrow: pip install 'idlegap[parquet]', or export CSV") from error
     schema = pyarrow.schema(
-        [(name, pyarrow.string() if name in _TEXT else pyarrow.int64()) for name in TokenRow._fields]
+        [(name, pyarrow.string() if name in _TEXT else pyarrow.int64()) for name in COLUMNS]
     )
     with (
         RecordingReader(recording, pipe=True) as reader,
@@ -160,6 +131,6 @@ def export_parquet(recording: Path, path: Path) -> ExportSummary:
         return ExportSummary(rows, reader.ending)
 
 
-def _groups(rows: Iterator[TokenRow]) -> Iterator[list[TokenRow]]:
+def _groups(rows: Iterator[Row]) -> Iterator[list[Row]]:
     for first in rows:
         yield [first, *islice(rows, ROWS_PER_GROUP - 1)]

@@ -5,6 +5,33 @@ tokens are slow, mean and median differ: the rate is of the mean, a speed-up of 
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import sub
+from statistics import median
+
+from idlegap.core.measure.statistics import quantile
+
+
+@dataclass(frozen=True, slots=True)
+class TokenTimes:
+    """What some tokens of one mode took, in ns: medians, and the 99th percentile of the wall times."""
+
+    tokens: int
+    wall_ns: int
+    p99_ns: int
+    dispatch_ns: int
+    wait_ns: int
+
+    @classmethod
+    def of(cls, walls_ns: Sequence[int], dispatches_ns: Sequence[int]) -> "TokenTimes":
+        """The figures of at least one token; a token's wait is what its dispatch leaves of it."""
+        return cls(
+            tokens=len(walls_ns),
+            wall_ns=round(median(walls_ns)),
+            p99_ns=round(quantile(walls_ns, 0.99)),
+            dispatch_ns=round(median(dispatches_ns)),
+            wait_ns=round(median(map(sub, walls_ns, dispatches_ns))),
+        )
 
 
 def tokens_per_s(batch: int, walls_ns: Sequence[int]) -> float:

@@ -69,20 +69,18 @@ def specified_bandwidth(override: float | None, gpu: GpuInfo | None) -> tuple[fl
 
 
 def ceiling(
-    engine: EngineReady | None,
+    engine: EngineReady,
     bandwidth: Bandwidth | None,
     gpu: GpuInfo | None,
     spec_override: float | None = None,
     tok_per_s: float | None = None,
-) -> Ceiling | None:
+) -> Ceiling:
     """The bound, and both MBUs of a mode that decodes `tok_per_s` (over all sequences of the
-    batch; None: not known yet). None before the model is loaded.
+    batch; None: not known yet).
 
     What depends on a reading that is missing is None; the GPU's specification is of no use to
     a model that runs on the CPU.
     """
-    if engine is None:
-        return None
     spec, source = specified_bandwidth(spec_override, gpu)
     if engine.device == "cpu" and spec_override is None:
         spec, source = None, "decoding on the CPU"

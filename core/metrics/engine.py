@@ -1,13 +1,12 @@
 """Families of the engine: its state, the current mode, each visited mode, the ceilings."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
-from prometheus_client.core import InfoMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, InfoMetricFamily, Metric
 
-from idlegap.core.measure.cpu_time import CpuWork
 from idlegap.core.measure.device_time import Split
 from idlegap.core.measure.roofline import Ceiling
-from idlegap.core.metrics.families import NS, PREFIX, Value, counter, gauge, gauges, scaled
+from idlegap.core.metrics.families import NS, PREFIX, Value, gauge, gauges, scaled
 from idlegap.core.protocol.events import EngineReady
 from idlegap.core.session.snapshot import ModeView, Snapshot
 
@@ -21,7 +20,8 @@ def engine_families(snapshot: Snapshot) -> Iterator[Metric]:
     yield gauge("engine_up", "1 while the engine has a model and runs.", int(up))
     yield gauge("decoding", "1 while tokens flow.", int(not snapshot.halted))
     yield gauge("paused", "1 while decoding is paused.", int(snapshot.paused))
-    yield counter("dropped_events", "Events of the engine that nobody read in time.", snapshot.dropped)
+    dropped = "Events of the engine that nobody read in time."
+    yield CounterMetricFamily(PREFIX + "dropped_events", dropped, value=snapshot.dropped)
     if engine is not None:
         yield InfoMetricFamily(PREFIX + "engine", "What runs, on what.", value=_description(engine))
         yield gauge("weight_bytes", "Bytes of weights on the device.", engine.weight_bytes)
@@ -33,16 +33,12 @@ def engine_families(snapshot: Snapshot) -> Iterator[Metric]:
         "Speed of the current mode over its last tokens, those at new cache lengths too.",
         speed,
     )
-    yield from _cpu_work_families(snapshot.cpu_work)
+    if (work := snapshot.cpu_work) is not None:
+        yield gauge("token_cpu_seconds", "CPU time to submit a token, now.", work.cpu_ns * NS)
+        yield gauge("token_cpu_least_seconds", "The least that it took in this mode.", work.least_ns * NS)
     yield from _mode_families([row for row in snapshot.modes if row.visited])
     if snapshot.ceiling is not None:
         yield from _ceiling_families(snapshot.ceiling, decoding=not snapshot.halted)
-
-
-def _cpu_work_families(work: CpuWork | None) -> Iterator[Metric]:
-    if work is not None:
-        yield gauge("token_cpu_seconds", "CPU time to submit a token, now.", work.cpu_ns * NS)
-        yield gauge("token_cpu_least_seconds", "The least that it took in this mode.", work.least_ns * NS)
 
 
 def _description(engine: EngineReady) -> dict[str, str]:
@@ -57,10 +53,9 @@ def _description(engine: EngineReady) -> dict[str, str]:
     }
 
 
-def _mode_families(rows: Iterable[ModeView]) -> Iterator[Metric]:
+def _mode_families(rows: Sequence[ModeView]) -> Iterator[Metric]:
     """Figures over the last tokens of each mode; the split needs an accepted profile window. Those
     that tell of a token's time are of counted tokens alone."""
-    rows = list(rows)
 
     def always(name: str, text: str, value: Callable[[ModeView], Value]) -> Metric:
         return gauges(name, text, "mode", ((row.name, value(row)) for row in rows))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import GaugeMetricFamily, Metric
 
 Value = float | int | None
 Labelled = Iterable[tuple[str, Value]]
@@ -24,11 +24,6 @@ def gauges(name: str, text: str, label: str, values: Labelled) -> Metric:
         if value is not None:
             family.add_metric([key], value)
     return family
-
-
-def counter(name: str, text: str, value: Value) -> Metric:
-    """A counter, whose name gets ``_total``; without a sample where `value` is None."""
-    return CounterMetricFamily(PREFIX + name, text, value=value)
 
 
 def scaled(value: Value, factor: float) -> float | None:

@@ -4,7 +4,7 @@ Colours are of Okabe and Ito's palette, which stays apart for every kind of colo
 parts of a bar differ in hatching too, so that the page reads in black and white.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from itertools import groupby
@@ -90,7 +90,8 @@ def strip(points: Sequence[Point], modes: Sequence[ModeRow], bound_ns: int | Non
     busy = {facts.name: facts.split.busy_ns / 1e6 for facts in modes if facts.split is not None}
     figure, axes = _figure(2.7)
     top = 1.35 * max((point.middle_ms for point in points), default=1.0)
-    for mode, visit in _visits(points):
+    for mode, group in groupby(points, key=lambda point: point.mode):
+        visit = list(group)
         edges = [point.begin_s for point in visit] + [visit[-1].end_s]
         low, high = [p.low_ms for p in visit], [p.high_ms for p in visit]
         axes.stairs(high, edges, baseline=low, fill=True, color=SKY, alpha=0.6)
@@ -149,11 +150,6 @@ def _parts(facts: ModeRow) -> tuple[int, int, int, int]:
         return (0, 0, 0, 0)
     waiting_ns = split.launch_latency_ns + split.device_gap_ns
     return (split.bound_ns or 0, split.other_ns, waiting_ns, split.host_gap_ns)
-
-
-def _visits(points: Sequence[Point]) -> Iterator[tuple[ModeName, list[Point]]]:
-    for mode, visit in groupby(points, key=lambda point: point.mode):
-        yield mode, list(visit)
 
 
 def _figure(height_in: float) -> tuple[Figure, Axes]:

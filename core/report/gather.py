@@ -66,7 +66,9 @@ def gather(path: Path) -> Report:
     state.finish()
     facts = state.facts
     setup, *others = sorted(state.setups, key=lambda setup: (-_tokens(setup), setup.engine is None))
-    limits = ceiling(setup.engine, facts.bandwidth, facts.gpu_info, reader.header.spec_bytes_per_s)
+    limits = None
+    if setup.engine is not None:
+        limits = ceiling(setup.engine, facts.bandwidth, facts.gpu_info, reader.header.spec_bytes_per_s)
     return Report(
         header=reader.header,
         ending=reader.ending,
@@ -92,8 +94,3 @@ def _settled(state: State, t_ns: int) -> bool:
 
 def _tokens(setup: Setup) -> int:
     return len(setup.log.walls_ns) if setup.log is not None else 0
-
-
-def elapsed_s(report: Report, t_ns: int) -> float:
-    """Seconds from the recording's start to `t_ns`."""
-    return (t_ns - report.header.started_ns) / 1e9

@@ -6,9 +6,8 @@ from statistics import median
 
 from idlegap.core.measure.device_time import Split, split_token
 from idlegap.core.measure.limits import Judgement, judge
-from idlegap.core.measure.rate import speed_up, tokens_per_s
+from idlegap.core.measure.rate import TokenTimes, speed_up, tokens_per_s
 from idlegap.core.measure.roofline import Ceiling, mbu
-from idlegap.core.measure.statistics import quantile
 from idlegap.core.protocol.modes import BASELINE, MODE_NAMES, ModeName
 from idlegap.core.protocol.reasons import ReasonOrText
 from idlegap.core.session.setup import Setup, Times
@@ -24,11 +23,8 @@ class ModeRow:
     """
 
     name: ModeName
-    tokens: int
+    took: TokenTimes
     tok_per_s: float
-    wall_ns: int
-    p99_ns: int
-    dispatch_ns: int
     run_delay_ns: int | None
     prefill_ns: int | None
     mbu_spec: float | None
@@ -38,10 +34,16 @@ class ModeRow:
     kernels: int | None
 
     @property
+    def wall_ns(self) -> int:
+        """The median token."""
+        return self.took.wall_ns
+
+    @property
     def judgement(self) -> Judgement:
         """What limits this mode."""
         reason = self.split_reason
-        return judge(self.split, wall_ns=self.wall_ns, dispatch_ns=self.dispatch_ns, reason=reason)
+        took = self.took
+        return judge(self.split, wall_ns=took.wall_ns, dispatch_ns=took.dispatch_ns, reason=reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +52,7 @@ class Dose:
 
     mode: ModeName
     neighbours: int
-    tokens: int
-    wall_ns: int
-    p99_ns: int
+    took: TokenTimes
     run_delay_ns: int | None
 
 
@@ -61,7 +61,7 @@ def mode_rows(setup: Setup, ceiling: Ceiling | None) -> tuple[ModeRow, ...]:
     times = setup.log.times if setup.log is not None else {}
     undisturbed = {name: times[name, 0] for name in MODE_NAMES if (name, 0) in times}
     baseline = undisturbed.get(BASELINE)
-    baseline_ns = _median(baseline.wall_ns) if baseline is not None else None
+    baseline_ns = round(median(baseline.wall_ns)) if baseline is not None else None
     return tuple(_row(setup, name, found, ceiling, baseline_ns) for name, found in undisturbed.items())
 
 
@@ -71,14 +71,7 @@ def doses(setup: Setup) -> tuple[Dose, ...]:
     tried = {mode for mode, count in times if count}
     ordered = sorted(times.items(), key=lambda item: (MODE_NAMES.index(item[0][0]), item[0][1]))
     return tuple(
-        Dose(
-            mode,
-            count,
-            len(found.wall_ns),
-            _median(found.wall_ns),
-            _p99(found.wall_ns),
-            _mean(found.run_delay_ns),
-        )
+        Dose(mode, count, TokenTimes.of(found.wall_ns, found.dispatch_ns), _mean(found.run_delay_ns))
         for (mode, count), found in ordered
         if mode in tried
     )
@@ -87,7 +80,7 @@ def doses(setup: Setup) -> tuple[Dose, ...]:
 def _row(
     setup: Setup, name: ModeName, times: Times, ceiling: Ceiling | None, baseline_ns: int | None
 ) -> ModeRow:
-    history, wall_ns = setup.modes[name], _median(times.wall_ns)
+    history, took = setup.modes[name], TokenTimes.of(times.wall_ns, times.dispatch_ns)
     window, prefills_ns = history.profile, history.prefills_ns
     batch = setup.engine.batch if setup.engine is not None else 1
     rate = tokens_per_s(batch, times.wall_ns)
@@ -96,27 +89,16 @@ def _row(
     reason = history.rejected.reason if history.rejected is not None else "no profile window was taken"
     return ModeRow(
         name=name,
-        tokens=len(times.wall_ns),
+        took=took,
         tok_per_s=rate,
-        wall_ns=wall_ns,
-        p99_ns=_p99(times.wall_ns),
-        dispatch_ns=_median(times.dispatch_ns),
         run_delay_ns=_mean(times.run_delay_ns),
-        prefill_ns=_median(prefills_ns) if prefills_ns else None,
+        prefill_ns=round(median(prefills_ns)) if prefills_ns else None,
         mbu_spec=mbu(setup.engine.weight_bytes, rate / batch, spec) if setup.engine and spec else None,
-        speedup=speed_up(baseline_ns, wall_ns) if baseline_ns is not None else None,
-        split=split_token(wall_ns, window, bound_ns) if window is not None else None,
+        speedup=speed_up(baseline_ns, took.wall_ns) if baseline_ns is not None else None,
+        split=split_token(took.wall_ns, window, bound_ns) if window is not None else None,
         split_reason="" if window is not None else reason,
         kernels=window.kernels if window is not None else None,
     )
-
-
-def _median(values: Sequence[int]) -> int:
-    return round(median(values))
-
-
-def _p99(values: Sequence[int]) -> int:
-    return round(quantile(values, 0.99))
 
 
 def _mean(values: Sequence[int]) -> int | None:

@@ -4,16 +4,15 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean
 
 from idlegap.core.protocol.events import EngineReady, GpuInfo, GpuSample, HostInfo
-from idlegap.core.report.gather import Report, elapsed_s
+from idlegap.core.report.gather import Report
 from idlegap.core.report.host_speed import speed_remarks
 from idlegap.core.report.modes import ModeRow
 from idlegap.core.slow_tokens.explain import SlowToken, total_shares
 from idlegap.core.text.names import cpu_name
 from idlegap.core.text.reasons import logit_diff_words, words
-from idlegap.core.text.units import bandwidth, gigabytes, ms, percent, times
+from idlegap.core.text.units import bandwidth, count, gigabytes, ms, na, percent, shown, times
 
 Rows = list[tuple[str, ...]]
-NOT_AVAILABLE = "n/a"
 MOST_SLOW = 20
 """Slow tokens that are listed; the totals cover all."""
 
@@ -59,15 +58,17 @@ def modes(facts: Report) -> Rows:
     return [
         (
             mode.name,
-            f"{mode.tokens:,}",
-            ms(mode.wall_ns),
-            ms(mode.p99_ns),
-            ms(mode.dispatch_ns),
-            *_split_cells(mode),
-            f"{mode.kernels:,}" if mode.kernels is not None else NOT_AVAILABLE,
-            ms(mode.prefill_ns) if mode.prefill_ns is not None else NOT_AVAILABLE,
-            ms(mode.run_delay_ns) if mode.run_delay_ns is not None else NOT_AVAILABLE,
-            times(mode.speedup) if mode.speedup is not None else NOT_AVAILABLE,
+            f"{mode.took.tokens:,}",
+            ms(mode.took.wall_ns),
+            ms(mode.took.p99_ns),
+            ms(mode.took.dispatch_ns),
+            shown(mode.split, lambda split: ms(split.busy_ns)),
+            shown(mode.split, lambda split: ms(split.launch_latency_ns + split.device_gap_ns)),
+            shown(mode.split, lambda split: ms(split.host_gap_ns)),
+            shown(mode.kernels, count),
+            shown(mode.prefill_ns, ms),
+            shown(mode.run_delay_ns, ms),
+            shown(mode.speedup, times),
         )
         for mode in facts.modes
     ]
@@ -75,7 +76,11 @@ def modes(facts: Report) -> Rows:
 
 def meters(facts: Report) -> Rows:
     """One row for each mode: what each meter says about how busy the GPU was."""
-    return [row for mode in facts.modes if (row := _meter_row(facts, mode)) is not None]
+    return [
+        _meter_row(mode, samples)
+        for mode in facts.modes
+        if (samples := facts.samples.get(mode.name, [])) or mode.split is not None
+    ]
 
 
 def verified(facts: Report) -> Rows:
@@ -100,10 +105,10 @@ def dose_response(facts: Report) -> Rows:
         (
             dose.mode,
             str(dose.neighbours),
-            f"{dose.tokens:,}",
-            ms(dose.wall_ns),
-            ms(dose.p99_ns),
-            ms(dose.run_delay_ns) if dose.run_delay_ns is not None else NOT_AVAILABLE,
+            f"{dose.took.tokens:,}",
+            ms(dose.took.wall_ns),
+            ms(dose.took.p99_ns),
+            shown(dose.run_delay_ns, ms),
         )
         for dose in facts.doses
     ]
@@ -131,69 +136,50 @@ def cause_totals(slow: Sequence[SlowToken]) -> list[tuple[str, int]]:
     return sorted(total_shares(slow).items(), key=lambda entry: -entry[1])
 
 
-def _split_cells(mode: ModeRow) -> tuple[str, str, str]:
-    if mode.split is None:
-        return (NOT_AVAILABLE, NOT_AVAILABLE, NOT_AVAILABLE)
-    split = mode.split
-    return (ms(split.busy_ns), ms(split.launch_latency_ns + split.device_gap_ns), ms(split.host_gap_ns))
-
-
-def _meter_row(facts: Report, mode: ModeRow) -> tuple[str, ...] | None:
-    samples = facts.samples.get(mode.name, [])
-    busy = percent(mode.split.busy_ns / mode.wall_ns) if mode.split is not None else NOT_AVAILABLE
-    arithmetic = percent(mode.mbu_spec) if mode.mbu_spec is not None else NOT_AVAILABLE
-    if not samples and mode.split is None:
-        return None
+def _meter_row(mode: ModeRow, samples: Sequence[GpuSample]) -> tuple[str, ...]:
+    percentages = ("util_pct", "gpm_graphics_pct", "gpm_sm_pct", "gpm_dram_pct")
     return (
         mode.name,
-        busy,
-        _mean_pct(samples, "util_pct"),
-        _mean_pct(samples, "gpm_graphics_pct"),
-        _mean_pct(samples, "gpm_sm_pct"),
-        _mean_pct(samples, "gpm_dram_pct"),
-        arithmetic,
+        shown(mode.split, lambda split: percent(split.busy_ns / mode.wall_ns)),
+        *(_mean(samples, name, 1, "%") for name in percentages),
+        shown(mode.mbu_spec, percent),
         _mean(samples, "power_mw", 1e-3, "W"),
         _mean(samples, "sm_mhz", 1, "MHz"),
         f"{len(samples):,}",
     )
 
 
-def _mean_pct(samples: Sequence[GpuSample], name: str) -> str:
-    return _mean(samples, name, 1, "%")
-
-
 def _mean(samples: Sequence[GpuSample], name: str, factor: float, unit: str) -> str:
     values = [value for sample in samples if (value := getattr(sample, name)) is not None]
     if values:
         return f"{fmean(values) * factor:,.0f} {unit}"
-    reason = next((sample.missing[name] for sample in samples if name in sample.missing), None)
-    return f"{NOT_AVAILABLE}: {words(reason)}" if reason else NOT_AVAILABLE
+    return na(next((sample.missing[name] for sample in samples if name in sample.missing), None))
 
 
 def _gpu_rows(gpu: GpuInfo) -> Iterator[tuple[str, str]]:
     if gpu.name is None:
-        yield "GPU", f"{NOT_AVAILABLE}: {words(gpu.missing.get('name', 'not read'))}"
+        yield "GPU", na(gpu.missing.get("name", "not read"))
         return
-    parts = [gpu.name]
-    if gpu.memory_bytes is not None:
-        parts.append(f"{gigabytes(gpu.memory_bytes)} GB")
-    if gpu.power_limit_mw is not None:
-        parts.append(f"{gpu.power_limit_mw / 1000:,.0f} W limit")
-    if gpu.pcie_generation is not None and gpu.pcie_width is not None:
-        parts.append(f"PCIe {gpu.pcie_generation} x{gpu.pcie_width}")
-    if gpu.driver is not None:
-        parts.append(f"driver {gpu.driver}")
-    yield "GPU", ", ".join(parts)
+    parts = (
+        gpu.name,
+        f"{gigabytes(gpu.memory_bytes)} GB" if gpu.memory_bytes is not None else "",
+        f"{gpu.power_limit_mw / 1000:,.0f} W limit" if gpu.power_limit_mw is not None else "",
+        f"PCIe {gpu.pcie_generation} x{gpu.pcie_width}" if gpu.pcie_generation and gpu.pcie_width else "",
+        f"driver {gpu.driver}" if gpu.driver is not None else "",
+    )
+    yield "GPU", ", ".join(filter(None, parts))
 
 
 def _host_rows(host: HostInfo) -> Iterator[tuple[str, str]]:
-    parts = [cpu_name(host.cpu_model), f"{host.cores} cores"]
-    if host.usable_cores < host.cores:
-        parts.append(f"{host.usable_cores:g} usable")
-    parts += [name for name in (host.virtualization, host.container) if name]
-    if host.kernel:
-        parts.append(f"Linux {host.kernel}")
-    yield "host", ", ".join(parts)
+    parts = (
+        cpu_name(host.cpu_model),
+        f"{host.cores} cores",
+        f"{host.usable_cores:g} usable" if host.usable_cores < host.cores else "",
+        host.virtualization,
+        host.container,
+        f"Linux {host.kernel}" if host.kernel else "",
+    )
+    yield "host", ", ".join(filter(None, parts))
 
 
 def _engine_rows(engine: EngineReady) -> Iterator[tuple[str, str]]:
@@ -218,12 +204,12 @@ def _ceiling_rows(facts: Report) -> Iterator[tuple[str, str]]:
     if limits is None:
         return
     measured = limits.bandwidth.copy_bytes_per_s if limits.bandwidth is not None else None
-    spec = bandwidth(limits.spec_bytes_per_s) if limits.spec_bytes_per_s else NOT_AVAILABLE
-    copied = bandwidth(measured) if measured else NOT_AVAILABLE
+    spec, copied = shown(limits.spec_bytes_per_s, bandwidth), shown(measured, bandwidth)
     yield "bandwidth", f"{copied} measured, {spec} specified ({words(limits.spec_source)})"
     if limits.bound_ns is not None:
         yield "bound", f"{ms(limits.bound_ns)} ms: reading all weights once at the measured bandwidth"
 
 
 def _at(facts: Report, t_ns: int) -> str:
-    return f"{elapsed_s(facts, t_ns):,.2f} s"
+    """Seconds from the recording's start to `t_ns`."""
+    return f"{(t_ns - facts.header.started_ns) / 1e9:,.2f} s"

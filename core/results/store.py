@@ -6,7 +6,6 @@ against accidents, not against forgery. Published figures are typed in by hand a
 
 import hashlib
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -30,6 +29,8 @@ much memory, and what is larger was most likely never a result."""
 
 Result = BenchResult | CheckResult | PublishedFigures
 """Whatever can be compared."""
+
+_TYPES: dict[str, type[Result]] = {BENCH: BenchResult, CHECK: CheckResult, PUBLISHED: PublishedFigures}
 
 T = TypeVar("T")
 
@@ -93,7 +94,7 @@ def read_whole(path: Path) -> Result:
             data = file.read()
     except OSError as error:
         raise ResultError(f"{path}: cannot be read: {error.strerror}") from error
-    return _decode(data, str(path))
+    return decode(data, str(path))
 
 
 def benchmark(result: Result) -> BenchResult | PublishedFigures:
@@ -101,50 +102,28 @@ def benchmark(result: Result) -> BenchResult | PublishedFigures:
     return result.bench if isinstance(result, CheckResult) else result
 
 
-def decode(data: bytes, name: str) -> BenchResult | PublishedFigures:
-    """The benchmark in `data`; `name` is what errors call it.
+def decode(data: bytes, name: str) -> Result:
+    """The result in `data`; `name` is what errors call it.
 
     Raises:
         ResultError: see `read`.
     """
-    return benchmark(_decode(data, name))
-
-
-def _decode(data: bytes, name: str) -> Result:
     if not data.strip():
         raise ResultError(f"{name}: the file is empty")
     head = _parse(data, Head, name)
-    if head.kind not in _READERS:
+    if head.kind not in _TYPES:
         raise ResultError(f"{name}: {head.kind!r} is no kind of result that can be compared")
     if head.schema > SCHEMA_VERSION:
         raise ResultError(
             f"{name}: written by a newer idlegap (schema {head.schema}; this one reads up to "
             f"{SCHEMA_VERSION}): upgrade idlegap"
         )
-    return _READERS[head.kind](_parse(data, Envelope, name), name)
-
-
-def _bench(envelope: Envelope, name: str) -> BenchResult:
-    result = _parse(bytes(envelope.result), BenchResult, name)
-    _verify(envelope, name)
+    envelope = _parse(data, Envelope, name)
+    body = bytes(envelope.result)
+    result = _parse(body, _TYPES[head.kind], name)
+    if head.kind != PUBLISHED and envelope.sha256 != _digest(body):
+        raise ResultError(f"{name}: edited or damaged: its content does not match its checksum")
     return result
-
-
-def _check(envelope: Envelope, name: str) -> CheckResult:
-    result = _parse(bytes(envelope.result), CheckResult, name)
-    _verify(envelope, name)
-    return result
-
-
-def _published(envelope: Envelope, name: str) -> PublishedFigures:
-    return _parse(bytes(envelope.result), PublishedFigures, name)
-
-
-_READERS: dict[str, Callable[[Envelope, str], Result]] = {
-    BENCH: _bench,
-    CHECK: _check,
-    PUBLISHED: _published,
-}
 
 
 def _parse(data: bytes, kind: type[T], name: str) -> T:
@@ -161,11 +140,6 @@ def _parse(data: bytes, kind: type[T], name: str) -> T:
         raise ResultError(f"{name}: not JSON: not UTF-8 text") from error
     except RecursionError as error:
         raise ResultError(f"{name}: not a result of idlegap: nested too deeply") from error
-
-
-def _verify(envelope: Envelope, name: str) -> None:
-    if envelope.sha256 != _digest(bytes(envelope.result)):
-        raise ResultError(f"{name}: edited or damaged: its content does not match its checksum")
 
 
 def _digest(body: bytes) -> str:

@@ -5,12 +5,12 @@ from statistics import median
 from idlegap.core.measure.cpu_time import CpuWork, cpu_work
 from idlegap.core.measure.device_time import split_token
 from idlegap.core.measure.host_speed import told_by_cpu_time
-from idlegap.core.measure.rate import mean_ns, speed_up, tokens_per_s
+from idlegap.core.measure.rate import TokenTimes, mean_ns, speed_up, tokens_per_s
 from idlegap.core.measure.roofline import ceiling
 from idlegap.core.protocol.events import Token
 from idlegap.core.protocol.modes import BASELINE, MODES, ModeSpec
 from idlegap.core.protocol.reasons import Reason, ReasonOrText, because
-from idlegap.core.session.mode_history import ModeFigures, ModeHistory
+from idlegap.core.session.mode_history import ModeHistory
 from idlegap.core.session.snapshot import (
     NO_APP,
     STRIP_BUCKET_NS,
@@ -43,13 +43,10 @@ def snapshot_of(
     only the app knows, `playback` where a replay stands."""
     facts, history = state.facts, _history(state)
     rate = _rate(state, history)
-    ceilings = ceiling(
-        facts.engine,
-        facts.bandwidth,
-        facts.gpu_info,
-        spec_override=spec_bytes_per_s,
-        tok_per_s=rate.tok_per_s if rate else None,
-    )
+    ceilings = None
+    if facts.engine is not None:
+        speed = rate.tok_per_s if rate else None
+        ceilings = ceiling(facts.engine, facts.bandwidth, facts.gpu_info, spec_bytes_per_s, speed)
     refused, baseline = facts.refused, state.setup.modes[BASELINE].figures()
     bound_ns = ceilings.bound_ns if ceilings else None
     modes = tuple(_mode_view(state, spec, refused.get(spec.name), bound_ns, baseline) for spec in MODES)
@@ -160,7 +157,7 @@ def _mode_view(
     spec: ModeSpec,
     refusal: ReasonOrText | None,
     bound_ns: int | None,
-    baseline: ModeFigures | None,
+    baseline: TokenTimes | None,
 ) -> ModeView:
     history = state.setup.modes[spec.name]
     figures, window = history.figures(), history.profile

@@ -1,12 +1,11 @@
 """What the session remembers of each mode: its last tokens, prefills and measurements."""
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from statistics import median
 
 from idlegap.core.measure.cpu_time import LeastCpu
-from idlegap.core.measure.statistics import quantile
+from idlegap.core.measure.rate import TokenTimes
 from idlegap.core.measure.typical_token import Typical, typical
 from idlegap.core.protocol.events import ProfileWindow, Token, Verified
 
@@ -17,17 +16,6 @@ KEPT_PREFILLS = 32
 RATE_WINDOW_NS = 2_000_000_000
 RATE_LEAST_TOKENS = 8
 RENEW_TOKENS = 32
-
-
-@dataclass(frozen=True, slots=True)
-class ModeFigures:
-    """Medians and p99 over the kept tokens of one mode, in ns."""
-
-    tokens: int
-    wall_ns: int
-    p99_ns: int
-    dispatch_ns: int
-    wait_ns: int
 
 
 @dataclass(slots=True)
@@ -54,7 +42,7 @@ class ModeHistory:
     _resumed: bool = False
     _typical: Typical | None = None
     _typical_at: int = 0
-    _figures: ModeFigures | None = None
+    _figures: TokenTimes | None = None
 
     @property
     def at_new_length(self) -> bool:
@@ -106,15 +94,15 @@ class ModeHistory:
         else:
             self.rejected = window
 
-    def figures(self) -> ModeFigures | None:
+    def figures(self) -> TokenTimes | None:
         """Medians over the kept tokens, None before the first one."""
         if self._figures is None and (kept := self.tokens or self.new):
-            self._figures = _medians(kept)
+            self._figures = _times(kept)
         return self._figures
 
-    def latest_figures(self) -> ModeFigures | None:
+    def latest_figures(self) -> TokenTimes | None:
         """The same over the `latest` tokens."""
-        return _medians(self.new) if self.new and self.tokens else self.figures()
+        return _times(self.new) if self.new and self.tokens else self.figures()
 
     def usual(self) -> Typical | None:
         """What a counted token of this mode usually costs; renewed every RENEW_TOKENS tokens."""
@@ -133,13 +121,5 @@ class ModeHistory:
         return walls
 
 
-def _medians(tokens: Iterable[Token]) -> ModeFigures:
-    kept = list(tokens)
-    walls = [t.wall_ns for t in kept]
-    return ModeFigures(
-        tokens=len(walls),
-        wall_ns=round(median(walls)),
-        p99_ns=round(quantile(walls, 0.99)),
-        dispatch_ns=round(median([t.dispatch_ns for t in kept])),
-        wait_ns=round(median([t.wait_ns for t in kept])),
-    )
+def _times(tokens: Collection[Token]) -> TokenTimes:
+    return TokenTimes.of([token.wall_ns for token in tokens], [token.dispatch_ns for token in tokens])

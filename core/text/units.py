@@ -162,6 +162,11 @@ def na(reason: ReasonOrText | None, width: int | None = None) -> str:
     return text if width is None else shorten(text, width)
 
 
+def shown(value: _Value | None, show: Callable[[_Value], str]) -> str:
+    """`value` through `show`, or ``n/a``."""
+    return NA if value is None else show(value)
+
+
 def without_reason(text: str) -> str:
     """`text` with a missing value's reason left out: ``quota n/a``."""
     before, found, _ = text.partition(f"{NA}{_NA_SEPARATOR}")

@@ -12,7 +12,6 @@ from idlegap.core.bench.conclusion import conclude
 from idlegap.core.bench.schema import Arm, BenchResult
 from idlegap.core.bench.summary import summarise
 from idlegap.core.check.check import judge as judge_card
-from idlegap.core.compare.differences import limit_words
 from idlegap.core.compare.machines import Machine, machine
 from idlegap.core.measure.limits import Judgement
 from idlegap.core.protocol.events import AnyEvent, EngineStage, ModeEntered, Token, TokenBatch
@@ -23,6 +22,8 @@ from idlegap.core.session.build import snapshot_of
 from idlegap.core.session.snapshot import Snapshot
 from idlegap.core.session.state import State
 from idlegap.core.text.limit_words import LIMIT_WORDS
+from idlegap.tui.tables.bench_words import headline
+from idlegap.tui.tables.compare_words import limit_words
 from tests.core.bench.fake_engine import READY
 from tests.core.bench.results import GPU, MS, arm, bench, columns, run, window
 
@@ -65,7 +66,7 @@ def judgements(result: BenchResult) -> tuple[Judgement, Judgement, Judgement]:
     """The judgement of bench, of compare and of the live screen."""
     row = live(result).mode_view("eager-static")
     assert row is not None
-    return conclude(result, summarise(result)).judgement, machine("m", result).limit, row.judgement
+    return conclude(result, summarise(result)).judgement, machine(result).limit, row.judgement
 
 
 @pytest.mark.parametrize("with_graph", [True, False])
@@ -89,9 +90,9 @@ def test_one_token_is_limited_by_the_same_everywhere(
     found = judgements(result)
     assert [judgement.limit for judgement in found] == [limit] * 3
     assert len(set(found)) == 1
-    headline = conclude(result, summarise(result)).headline
-    assert LIMIT_WORDS[found[0].limit] in headline.lower().replace("gpu", "GPU")
-    assert limit_words(machine("m", result)) == {"gpu": "GPU"}.get(limit, limit)
+    said = headline(result, conclude(result, summarise(result)))
+    assert LIMIT_WORDS[found[0].limit] in said.lower().replace("gpu", "GPU")
+    assert limit_words(machine(result)) == {"gpu": "GPU"}.get(limit, limit)
     (idle,) = [line for line in judge_card(result).card.lines if line.name == "GPU idle in eager"]
     assert (idle.grade == "warn") == (limit == "host")
 
@@ -117,14 +118,14 @@ def test_rate_mean_and_mbu_are_one_figure_each(walls_ms: list[float]) -> None:
     runs = (run(0, columns([99.0] * 3)), run(1, columns(walls_ms)), run(2, columns([walls_ms[0]] * 2)))
     result = bench(arm("eager-static", runs=runs))
     (arm_summary,) = summarise(result)
-    row: Machine = machine("m", result)
+    row: Machine = machine(result)
     shown = live(result)
     assert shown.rate is not None
     assert shown.ceiling is not None
     assert row.tok_per_s["eager-static"] == arm_summary.tok_per_s == shown.rate.tok_per_s
     assert arm_summary.mean_ns == shown.rate.mean_ns
-    assert row.mbu_spec == arm_summary.mbu_spec == shown.ceiling.mbu_spec
-    assert arm_summary.mbu_measured == shown.ceiling.mbu_measured
+    assert row.mbu_spec == arm_summary.ceiling.mbu_spec == shown.ceiling.mbu_spec
+    assert arm_summary.ceiling.mbu_measured == shown.ceiling.mbu_measured
 
 
 # --- any recording ---------------------------------------------------------------------------
@@ -150,7 +151,7 @@ def test_all_readers_of_a_recording_agree(
         snapshots = recorded(path, result)
         report = gather(path)
     conclusion, summaries = conclude(result, summarise(result)), summarise(result)
-    row = machine("m", result)
+    row = machine(result)
     for summary, snap in zip(summaries, snapshots, strict=True):
         mode = summary.mode
         shown, told = snap.mode_view(mode), report.mode(mode)
@@ -160,9 +161,9 @@ def test_all_readers_of_a_recording_agree(
         assert snap.ceiling is not None
         assert summary.judgement == shown.judgement == told.judgement
         assert summary.tok_per_s == row.tok_per_s[mode] == snap.rate.tok_per_s == told.tok_per_s
-        assert summary.mbu_spec == snap.ceiling.mbu_spec == told.mbu_spec
+        assert summary.ceiling.mbu_spec == snap.ceiling.mbu_spec == told.mbu_spec
         assert (summary.median_ns, summary.p99_ns) == (shown.wall_ns, shown.p99_ns)
-        assert (told.wall_ns, told.p99_ns) == (shown.wall_ns, shown.p99_ns)
+        assert (told.wall_ns, told.took.p99_ns) == (shown.wall_ns, shown.p99_ns)
     (speed_up,) = conclusion.controlled
     replayed = snapshots[1].mode_view("graph")
     recorded_row = report.mode("graph")

@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
         for error in errors:
             say(error)
         return ExitCode.USAGE
-    machines = [machine(str(path), benchmark(result)) for path, result in found]
+    machines = [machine(benchmark(result)) for _, result in found]
     if target == STDOUT:
         emit(_plot(machines))
         return ExitCode.DONE
@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _plot(machines: "list[Machine]") -> bytes:
-    from idlegap.core.compare.plot import PlotError, svg
+    from idlegap.tui.tables.svg_plot import PlotError, svg
 
     try:
         return svg(machines)

@@ -11,7 +11,7 @@ from idlegap.tui.commands.output import add_json, check_stdout, deliver, say, ta
 from idlegap.tui.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from idlegap.core.doctor import EngineAnswer
+    from idlegap.core.doctor.collect import EngineAnswer
     from idlegap.core.protocol.events import SensorEvent
     from idlegap.core.protocol.reasons import Reason
     from idlegap.core.session.session import Sensors
@@ -54,14 +54,15 @@ def doctor(
     Whatever fails on the way is a finding, never the end: this verb is what people turn to on a
     machine where nothing works.
     """
-    from idlegap.core.doctor import (
+    from idlegap.core.doctor.collect import (
         EngineAnswer,
-        diagnose,
+        SensorReadings,
+        Software,
         read_folders,
         read_sensors,
         read_software,
     )
-    from idlegap.core.doctor.collect import SensorReadings, Software
+    from idlegap.core.doctor.diagnosis import diagnose
     from idlegap.tui.commands.signals import StopSignals
     from idlegap.tui.tables.doctor import doctor_text
 
@@ -87,7 +88,7 @@ def doctor(
 
 
 def _answer(connect: "Connect", stop: Callable[[], bool]) -> "EngineAnswer":
-    from idlegap.core.doctor import ENGINE_TIMEOUT_S, ask_engine, doctor_settings
+    from idlegap.core.doctor.collect import ENGINE_TIMEOUT_S, ask_engine, doctor_settings
 
     until = time.monotonic() + ENGINE_TIMEOUT_S
     return ask_engine(

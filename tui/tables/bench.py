@@ -10,6 +10,7 @@ from idlegap.core.text.names import cpu_name
 from idlegap.core.text.phrases import sentence
 from idlegap.core.text.units import interval
 from idlegap.tui.tables.bench_table import narrow, notes, wide
+from idlegap.tui.tables.bench_words import caveats, headline, prefill_words
 from idlegap.tui.tables.layout import NARROW, WIDE, paragraph, table
 
 STATISTICS = (
@@ -34,7 +35,14 @@ def bench_text(result: BenchResult, width: int = NARROW) -> str:
         lines += paragraph(f"not run: {arm.missing['median_ns']}", width, first=f"{arm.label}  ")
     lines += [""] if refused else []
     lines += _speed_ups(conclusion)
-    lines += _conclusion(conclusion, findings, width)
+    beside = contention(result)
+    lines += paragraph(headline(result, conclusion) + (f" CONTENDED: {beside}." if beside else ""), width)
+    if prefill := prefill_words(conclusion):
+        lines += paragraph(prefill, width)
+    lines += _doubts(findings, width)
+    lines += ["", "not to be concluded:"]
+    for caveat in caveats(result, arms, conclusion):
+        lines += paragraph(caveat, width, first="- ")
     return "\n".join(lines) + "\n"
 
 
@@ -96,17 +104,9 @@ def _ratio(found: SpeedUp | None) -> str:
     return interval(found.ratio) + equal
 
 
-def _conclusion(conclusion: Conclusion, findings: Sequence[Finding], width: int) -> list[str]:
-    beside = contention(findings)
-    lines = paragraph(conclusion.headline + (f" CONTENDED: {beside}." if beside else ""), width)
-    if conclusion.prefill:
-        lines += paragraph(conclusion.prefill, width)
-    if findings:
-        lines += ["", "not steady:"]
-        for found in findings:
-            text = f"{found.topic}: {sentence(found.evidence)} {sentence(found.advice)}"
-            lines += paragraph(text, width, first="- ")
-    lines += ["", "not to be concluded:"]
-    for caveat in conclusion.caveats:
-        lines += paragraph(caveat, width, first="- ")
+def _doubts(findings: Sequence[Finding], width: int) -> list[str]:
+    lines = ["", "not steady:"] if findings else []
+    for found in findings:
+        text = f"{found.topic}: {sentence(found.evidence)} {sentence(found.advice)}"
+        lines += paragraph(text, width, first="- ")
     return lines

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from idlegap.core.bench.summary import ArmSummary
+from idlegap.core.protocol.events import Verified
 from idlegap.core.text.units import NA, count, gigabytes, ms, percent, rate
 from idlegap.tui.tables.layout import paragraph, table
 
@@ -12,8 +13,8 @@ ARMS_PER_BLOCK = 6
 
 
 class Figure(NamedTuple):
-    """One figure: its label, its two-line heading in the wide form, the attribute of the
-    summary that holds it, how it is shown, and under which name its reason is `missing`."""
+    """One figure: its label, its two-line heading in the wide form, where the summary holds it (with
+    dots), how it is shown, and under which name its reason is `missing`."""
 
     label: str
     heading: tuple[str, str]
@@ -23,12 +24,18 @@ class Figure(NamedTuple):
 
     def show(self, arm: ArmSummary) -> str | None:
         """The figure of `arm` as text; None where it is not known."""
-        value = getattr(arm, self.attribute)
+        value: Any = arm
+        for name in self.attribute.split("."):
+            value = None if value is None else getattr(value, name)
         return None if value is None else self.word(value)
 
 
 def _percent(share: float) -> str:
     return percent(share).removesuffix(" %")
+
+
+def _agreement(found: Verified) -> str:
+    return f"{found.agree}/{found.steps}"
 
 
 FIGURES = (
@@ -38,17 +45,17 @@ FIGURES = (
     Figure("  p95", ("ms", "p95"), "p95_ns", ms, "median_ns"),
     Figure("  p99", ("ms", "p99"), "p99_ns", ms, "median_ns"),
     Figure("dispatch ms", ("dis-", "patch"), "dispatch_ns", ms, "median_ns"),
-    Figure("device busy ms", ("", "busy"), "busy_ns", ms, "split"),
-    Figure("host gap ms", ("host", "gap"), "host_gap_ns", ms, "split"),
-    Figure("launch latency ms", ("lau-", "nch"), "launch_latency_ns", ms, "split"),
-    Figure("device gap ms", ("dev.", "gap"), "device_gap_ns", ms, "split"),
-    Figure("kernels/token", ("ker-", "nels"), "kernels", count, "split"),
-    Figure("MBU of specified, %", ("MBU%", "spec"), "mbu_spec", _percent, "mbu_spec"),
-    Figure("MBU of measured, %", ("MBU%", "meas"), "mbu_measured", _percent, "mbu_measured"),
-    Figure("beyond the bound ms", ("bey-", "ond"), "beyond_bound_ns", ms, "beyond_bound_ns"),
+    Figure("device busy ms", ("", "busy"), "split.busy_ns", ms, "split"),
+    Figure("host gap ms", ("host", "gap"), "split.host_gap_ns", ms, "split"),
+    Figure("launch latency ms", ("lau-", "nch"), "split.launch_latency_ns", ms, "split"),
+    Figure("device gap ms", ("dev.", "gap"), "split.device_gap_ns", ms, "split"),
+    Figure("kernels/token", ("ker-", "nels"), "window.kernels", count, "split"),
+    Figure("MBU of specified, %", ("MBU%", "spec"), "ceiling.mbu_spec", _percent, "mbu_spec"),
+    Figure("MBU of measured, %", ("MBU%", "meas"), "ceiling.mbu_measured", _percent, "bound_ns"),
+    Figure("beyond the bound ms", ("bey-", "ond"), "beyond_bound_ns", ms, "bound_ns"),
     Figure("prefill ms", ("pre-", "fill"), "prefill_ns", ms, "median_ns"),
     Figure("peak memory GB", ("peak", "GB"), "peak_memory_bytes", gigabytes, "peak_memory_bytes"),
-    Figure("same tokens", ("same", "tokens"), "agreement", str, "verified"),
+    Figure("same tokens", ("same", "tokens"), "verified", _agreement, "verified"),
 )
 
 

@@ -1,8 +1,7 @@
 """The card of the one-minute check as text of at most 80 columns that pastes well."""
 
 from idlegap.core.bench.schema import BenchResult
-from idlegap.core.bench.stability import contention, stability
-from idlegap.core.bench.summary import summarise
+from idlegap.core.bench.stability import contention
 from idlegap.core.check.card import Card, CardLine
 from idlegap.core.check.check import CheckResult
 from idlegap.core.check.predictions import QUEUED_GAP_NS, Predictions
@@ -20,7 +19,7 @@ _MARK_WIDTH, _NAME_WIDTH = 5, 21
 
 def check_text(check: CheckResult) -> str:
     """The card as text of at most 80 columns, contention beside its verdict."""
-    beside = contention(stability(check.bench, summarise(check.bench)))
+    beside = contention(check.bench)
     return card_text(check.card, check.predictions, check.bench, beside)
 
 
@@ -61,7 +60,21 @@ def predictions_text(predictions: Predictions) -> list[str]:
         off = f"{percent(abs(predictions.error))} {'above' if predictions.error > 0 else 'below'} that"
         measured = f"error: graphs were measured at a median of {ms(predictions.measured_graph_ns)} ms"
         lines += paragraph(f"{measured}; the prediction, from the eager run alone, is {off}", NARROW)
-    return [*lines, *paragraph(predictions.advice, NARROW)]
+    return [*lines, *paragraph(advice(predictions), NARROW)]
+
+
+def advice(predictions: Predictions) -> str:
+    """Which change gains how much, in one sentence; "" where nothing could be predicted."""
+    if not predictions.rows:
+        return ""
+    today, host, bandwidth = predictions.rows
+    gains = [
+        (today.eager_ns / today.replayed_ns, "graphs"),
+        (today.eager_ns / host.eager_ns, "a host twice as fast"),
+        (today.eager_ns / bandwidth.eager_ns, "twice the bandwidth"),
+    ]
+    told = ", ".join(f"{name} {gain:.2f}x" for gain, name in sorted(gains, reverse=True))
+    return f"Eager decode would gain: {told}."
 
 
 def _line(line: CardLine) -> list[str]:

@@ -2,16 +2,10 @@
 
 from collections.abc import Callable, Sequence
 
-from idlegap.core.compare.differences import (
-    Difference,
-    difference_words,
-    differences,
-    inversions,
-    limit_reason,
-    limit_words,
-)
+from idlegap.core.compare.differences import Difference, differences, inversions
 from idlegap.core.compare.machines import CONTENDED, Machine, ceiling_slope
-from idlegap.core.text.units import NA, US, percent, rate, tenths, us
+from idlegap.core.text.units import NA, US, percent, rate, shown, tenths, us
+from idlegap.tui.tables.compare_words import difference_words, inversion_words, limit_reason, limit_words
 from idlegap.tui.tables.layout import NARROW, paragraph, table
 from idlegap.tui.tables.scatter import LINE_MARK, Point, scatter
 
@@ -31,8 +25,8 @@ def compare_text(machines: Sequence[Machine], width: int = NARROW) -> str:
     lines = [*_table(machines, width), *_sources(machines, width), "", "what limits whom in eager decode:"]
     for number, machine in enumerate(machines, 1):
         lines += paragraph(f"{machine.gpu}: {limit_reason(machine)}.", width, first=f"{number:>2}  ")
-    for text in inversions(machines):
-        lines += ["", *paragraph(text, width)]
+    for found in inversions(machines):
+        lines += ["", *paragraph(inversion_words(found), width)]
     lines += _differences(differences(machines), width)
     lines += _plot(machines, width)
     return "\n".join(lines) + "\n"
@@ -73,11 +67,11 @@ def _row(number: int, machine: Machine, longest: int) -> list[str]:
         _cut(machine.cpu, longest),
         _gigabytes(machine.spec_bytes_per_s),
         _gigabytes(machine.copy_bytes_per_s),
-        _shown(machine.eager_rate, rate),
-        _shown(machine.graph_rate, rate),
-        _shown(machine.mbu_spec, lambda share: tenths(share).removesuffix(" %")),
-        _shown(machine.idle_share, percent),
-        _shown(machine.dispatch_per_kernel_ns, us),
+        shown(machine.eager_rate, rate),
+        shown(machine.graph_rate, rate),
+        shown(machine.mbu_spec, lambda share: tenths(share).removesuffix(" %")),
+        shown(machine.idle_share, percent),
+        shown(machine.dispatch_per_kernel_ns, us),
         limit_words(machine),
     ]
 
@@ -180,7 +174,3 @@ def _plot(machines: Sequence[Machine], width: int) -> list[str]:
 
 def _gigabytes(bytes_per_s: float | None) -> str:
     return NA if bytes_per_s is None else f"{bytes_per_s / 1e9:,.0f}"
-
-
-def _shown(value: float | None, word: Callable[[float], str]) -> str:
-    return NA if value is None else word(value)

@@ -1,5 +1,6 @@
 """The conclusion for each kind of machine, and what it must never claim."""
 
+from dataclasses import dataclass
 from random import Random
 
 import msgspec
@@ -9,8 +10,10 @@ import pytest
 from idlegap.core.bench.conclusion import Conclusion, conclude, speed_up
 from idlegap.core.bench.schema import Arm, BenchResult
 from idlegap.core.bench.summary import ArmSummary, summarise
+from idlegap.core.measure.limits import Judgement
 from idlegap.core.protocol.events import Bandwidth, Verified
 from idlegap.core.protocol.modes import ModeName
+from idlegap.tui.tables.bench_words import caveats, headline, prefill_words
 from tests.core.bench.fake_engine import READY, replace_struct
 from tests.core.bench.results import MS, arm, bench, window
 
@@ -20,9 +23,29 @@ def spread(median: float, share: float = 0.005, seed: int = 3) -> list[float]:
     return [median * random.gauss(1, share) for _ in range(5)]
 
 
-def judged(*arms: Arm, **changes: object) -> Conclusion:
-    result = bench(*arms, **changes)
-    return conclude(result, summarise(result))
+@dataclass
+class Said:
+    """A conclusion and its words."""
+
+    found: Conclusion
+    headline: str
+    prefill: str
+    caveats: tuple[str, ...]
+
+    @property
+    def judgement(self) -> Judgement:
+        return self.found.judgement
+
+
+def said(result: BenchResult) -> Said:
+    arms = summarise(result)
+    found = conclude(result, arms)
+    texts = headline(result, found), prefill_words(found), tuple(caveats(result, arms, found))
+    return Said(found, *texts)
+
+
+def judged(*arms: Arm, **changes: object) -> Said:
+    return said(bench(*arms, **changes))
 
 
 def busy(mode: str, busy_ms: float, **changes: object) -> tuple[object, ...]:
@@ -126,7 +149,7 @@ def test_without_a_graph_the_profile_alone_decides_and_says_so() -> None:
     ],
 )
 def test_what_cannot_be_told_is_not_told(result: BenchResult, part: str) -> None:
-    found = conclude(result, summarise(result))
+    found = said(result)
     assert found.judgement.limit == "unknown"
     assert found.judgement.reason
     assert part in found.headline
@@ -137,20 +160,23 @@ def test_what_cannot_be_told_is_not_told(result: BenchResult, part: str) -> None
 
 def test_both_speed_ups_have_their_own_baseline() -> None:
     found = judged(arm("eager", spread(21.0)), arm("eager-static", spread(22.4)), arm("graph", spread(4.2)))
-    assert {(s.label, s.against) for s in found.controlled} == {
+    assert {(s.label, s.against) for s in found.found.controlled} == {
         ("eager", "eager-static"),
         ("graph", "eager-static"),
     }
-    assert {(s.label, s.against) for s in found.gained} == {("eager-static", "eager"), ("graph", "eager")}
-    controlled = next(s for s in found.controlled if s.label == "graph")
-    gained = next(s for s in found.gained if s.label == "graph")
+    assert {(s.label, s.against) for s in found.found.gained} == {
+        ("eager-static", "eager"),
+        ("graph", "eager"),
+    }
+    controlled = next(s for s in found.found.controlled if s.label == "graph")
+    gained = next(s for s in found.found.gained if s.label == "graph")
     assert controlled.ratio.value == pytest.approx(22.4 / 4.2, rel=1e-6)
     assert gained.ratio.value == pytest.approx(21.0 / 4.2, rel=1e-6)
 
 
 def test_the_fastest_eager_is_the_static_one_where_that_is_faster() -> None:
     found = judged(arm("eager", spread(25.0)), arm("eager-static", spread(22.4)), arm("graph", spread(4.2)))
-    assert {s.against for s in found.gained} == {"eager-static"}
+    assert {s.against for s in found.found.gained} == {"eager-static"}
 
 
 def test_ratios_are_paired_by_turn_so_that_a_shared_drift_cancels() -> None:

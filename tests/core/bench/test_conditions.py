@@ -2,7 +2,7 @@
 
 import pytest
 
-from idlegap.core.bench.conditions import NEXT_SAMPLE_NS, conditions, idle_gpu
+from idlegap.core.bench.assemble import NEXT_SAMPLE_NS, conditions, idle_gpu
 from idlegap.core.protocol.events import CgroupSample, CpuSample, GpuSample, SensorEvent
 from idlegap.core.protocol.reasons import because
 from idlegap.core.slow_tokens.samples import Samples

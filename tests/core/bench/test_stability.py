@@ -89,13 +89,14 @@ def test_waiting_for_a_cpu_is_contention_with_whoever_had_it() -> None:
     waiting = run(2, columns([10.0] * 4, delays_ms=[0, 2, 0, 2]), conditions=Conditions(others_cores=9.1))
     still = [run(turn, columns([10.0] * 4, delays_ms=[0.05] * 4)) for turn in (1, 3)]
     made = arm("eager-static", runs=(still[0], waiting, still[1]), windows=())
-    found = doubts(bench(made))
+    result = bench(made)
+    found = doubts(result)
     assert [doubt.topic for doubt in found] == ["contention"]
     assert found[0].evidence == (
         "in 1 of 3 runs the decode thread waited for a CPU, 10 % of the time in eager-static run 2 while "
         "others kept 9.1 cores busy"
     )
-    assert contention(found) == found[0].evidence
+    assert contention(result) == found[0].evidence
 
 
 @pytest.mark.parametrize(
@@ -171,4 +172,4 @@ def test_lost_tokens_and_rejected_profiles_are_told() -> None:
 def test_on_the_cpu_a_missing_profile_is_no_doubt() -> None:
     none = window("graph", accepted=False, steps=0, reason="profile windows need CUDA")
     assert topics(msgspec.structs.replace(steady(), windows=(none,))) == []
-    assert contention([]) == ""
+    assert contention(bench(steady())) == ""

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from idlegap.core.bench.summary import summarise
 from idlegap.core.check.predictions import QUEUED_GAP_NS, TokenModel, predict
+from idlegap.tui.tables.check import advice
 from tests.core.bench.results import MS, arm, bench, window
 
 TIMES = st.floats(1e5, 1e8)
@@ -49,7 +50,7 @@ def test_each_row_changes_what_it_says() -> None:
     assert bandwidth.eager_ns == pytest.approx(22.4e6)
     assert bandwidth.replayed_ns == pytest.approx(device - bound / 2 + beside, abs=2)
     assert found.error is None
-    assert found.advice.startswith("Eager decode would gain: graphs 5.10x, a host twice as fast 1.99x")
+    assert advice(found).startswith("Eager decode would gain: graphs 5.10x, a host twice as fast 1.99x")
 
 
 def test_a_device_bound_token_gains_from_bandwidth_and_not_from_the_host() -> None:
@@ -76,4 +77,4 @@ def test_without_eager_or_its_profile_nothing_is_predicted() -> None:
     unprofiled = predict(summarise(bench(arm("eager-static", windows=()))))
     assert unprofiled.rows == ()
     assert unprofiled.reason == "no profile of eager-static: no profile window was taken"
-    assert unprofiled.advice == ""
+    assert advice(unprofiled) == ""

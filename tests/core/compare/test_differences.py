@@ -1,19 +1,14 @@
 """Machines side by side: the article's figures, measured results, and what may not be mixed."""
 
 import re
+from collections.abc import Sequence
 
 import msgspec
 import pytest
 
 from idlegap.core.bench.schema import Arm, BenchResult, PublishedFigures
-from idlegap.core.compare.differences import (
-    difference_words,
-    differences,
-    inversions,
-    limit_reason,
-    limit_words,
-    ratio_words,
-)
+from idlegap.core.compare.differences import differences
+from idlegap.core.compare.differences import inversions as found_inversions
 from idlegap.core.compare.machines import Machine, machine
 from idlegap.core.protocol.events import Bandwidth
 from idlegap.core.protocol.modes import ModeName
@@ -21,18 +16,27 @@ from idlegap.core.results.store import read
 from idlegap.core.text.units import ms
 from idlegap.tui.tables.bench import bench_text
 from idlegap.tui.tables.compare import ceiling_slope, compare_text, points
+from idlegap.tui.tables.compare_words import (
+    difference_words,
+    inversion_words,
+    limit_reason,
+    limit_words,
+    ratio_words,
+)
 from tests.core.bench.fake_engine import READY, replace_struct
 from tests.core.bench.results import GPU, HOST, MS, arm, bench, columns, run, window
 from tests.paths import EXAMPLES
 
 BOTH: tuple[ModeName, ...] = ("eager-static", "graph")
-ARTICLE = [
-    machine(name, read(EXAMPLES / f"article-rtx-{name}.json")) for name in ("4060-ti", "3070", "3070-ti")
-]
+ARTICLE = [machine(read(EXAMPLES / f"article-rtx-{name}.json")) for name in ("4060-ti", "3070", "3070-ti")]
 
 
-def measured(name: str = "here", **changes: object) -> Machine:
-    return machine(name, bench(**changes))
+def inversions(machines: Sequence[Machine]) -> list[str]:
+    return [inversion_words(found) for found in found_inversions(machines)]
+
+
+def measured(**changes: object) -> Machine:
+    return machine(bench(**changes))
 
 
 def like_the_article() -> BenchResult:
@@ -72,7 +76,7 @@ def test_a_ratio_is_that_of_the_rates_in_the_table() -> None:
     """The article gives the median of five runs as the rate, which their mean is not."""
     (found,) = differences([ARTICLE[2], ARTICLE[1]])
     assert found.ratios["eager"].value == pytest.approx(59.75 / 30.56)
-    (again,) = differences([machine("h", like_the_article()), ARTICLE[1]])
+    (again,) = differences([machine(like_the_article()), ARTICLE[1]])
     ratio = again.ratios["eager"]
     assert ratio.value == pytest.approx(59.75 * 0.021)
     assert ratio.low is not None
@@ -81,7 +85,7 @@ def test_a_ratio_is_that_of_the_rates_in_the_table() -> None:
 
 
 def test_machines_in_the_expected_order_have_no_inversion() -> None:
-    assert inversions([ARTICLE[2], machine("h", like_the_article())]) == []
+    assert inversions([ARTICLE[2], machine(like_the_article())]) == []
     assert inversions([]) == []
 
 
@@ -100,25 +104,25 @@ def test_a_machine_without_a_specified_bandwidth_takes_no_part() -> None:
 )
 def test_a_profile_decides_what_limits(busy_ms: float, limit: str) -> None:
     windows = (window("eager-static", busy_ns=round(busy_ms * MS), launch_latency_ns=0, device_gap_ns=0),)
-    found = machine("a", bench(arm("eager-static", windows=windows)))
+    found = machine(bench(arm("eager-static", windows=windows)))
     assert not found.limit.inferred
     assert limit_words(found) == limit
 
 
 def test_without_a_profile_a_graph_tells_as_it_does_in_the_bench() -> None:
-    found = machine("a", bench(arm("eager-static", windows=()), arm("graph")))
+    found = machine(bench(arm("eager-static", windows=()), arm("graph")))
     assert limit_words(found) == "host"
     assert "replaying the same kernels from a graph saves 81 % of a token" in limit_reason(found)
 
 
 def test_without_any_clue_the_limit_is_unknown() -> None:
-    found = machine("a", bench(arm("eager-static", windows=()), gpu=None))
+    found = machine(bench(arm("eager-static", windows=()), gpu=None))
     assert limit_words(found) == "unknown"
     assert "neither a profile nor a specified bandwidth" in limit_reason(found)
 
 
 def test_the_fastest_eager_mode_stands_for_eager() -> None:
-    found = machine("a", bench(arm("eager", [21.0] * 5), arm("eager-static", [22.4] * 5), arm("graph")))
+    found = machine(bench(arm("eager", [21.0] * 5), arm("eager-static", [22.4] * 5), arm("graph")))
     assert found.eager_mode == "eager"
     assert found.eager_rate == pytest.approx(1000 / 21.0)
     assert found.graph_rate == pytest.approx(1000 / 4.22)
@@ -129,7 +133,7 @@ def test_the_fastest_eager_mode_stands_for_eager() -> None:
 
 
 def with_eager(*levels: float, **changes: object) -> Machine:
-    return machine("m", bench(arm("eager-static", levels), arm("graph"), **changes))
+    return machine(bench(arm("eager-static", levels), arm("graph"), **changes))
 
 
 def test_equal_machines_show_no_significant_difference() -> None:
@@ -169,7 +173,7 @@ def computing(
         )
         for run in made.runs
     )
-    return machine("m", bench(replace_struct(made, runs=runs), engine=replace_struct(READY, device_uuid=gpu)))
+    return machine(bench(replace_struct(made, runs=runs), engine=replace_struct(READY, device_uuid=gpu)))
 
 
 SLOW_HOST = (
@@ -262,7 +266,7 @@ def test_kernels_explain_a_graph_as_well_and_each_mode_is_named() -> None:
 def test_two_speeds_within_one_result_are_said_beside_its_narrow_interval() -> None:
     """Every run has both in the same shares, so that the runs agree and the interval hides them."""
     runs = tuple(run(turn, columns([23.2] * 31 + [35.1] * 19)) for turn in range(6))
-    steady, mixed = with_eager(23.2, 23.2, 23.2), machine("m", bench(arm("eager-static", runs=runs)))
+    steady, mixed = with_eager(23.2, 23.2, 23.2), machine(bench(arm("eager-static", runs=runs)))
     told = "eager-static has two speeds: 62 % of the tokens near 23.2 ms, the rest near 35.1 ms"
     assert mixed.two_speeds == {"eager-static": f"{told} (both within 5 of 5 runs)"}
     assert steady.two_speeds == {}
@@ -275,7 +279,7 @@ def test_two_speeds_within_one_result_are_said_beside_its_narrow_interval() -> N
 
 
 def modes(*arms: Arm) -> Machine:
-    return machine("m", bench(*arms))
+    return machine(bench(*arms))
 
 
 def test_each_mode_is_compared_with_itself_alone_and_named() -> None:
@@ -312,10 +316,8 @@ def test_more_bandwidth_decodes_slower_only_if_it_does_so_in_the_same_mode() -> 
     """An H200's eager against a small card's eager-static says nothing; against its eager it does."""
     small = msgspec.structs.replace(GPU, bus_width_bits=128)
     card = replace_struct(READY, device_name="small card")
-    static = machine("s", bench(arm("eager-static", [2.0] * 5), gpu=small, engine=card))
-    both = machine(
-        "b", bench(arm("eager", [10.0] * 5), arm("eager-static", [2.0] * 5), gpu=small, engine=card)
-    )
+    static = machine(bench(arm("eager-static", [2.0] * 5), gpu=small, engine=card))
+    both = machine(bench(arm("eager", [10.0] * 5), arm("eager-static", [2.0] * 5), gpu=small, engine=card))
     h200 = modes(arm("eager", [20.0] * 5))
     assert inversions([h200, static]) == []
     (told,) = inversions([h200, both])
@@ -342,7 +344,7 @@ def test_another_workload_is_flagged_and_not_compared(changes: dict[str, object]
 
 
 def cached(slots: int, *names: ModeName) -> Machine:
-    return machine("m", bench(*(arm(name) for name in names), engine=replace_struct(READY, cache_len=slots)))
+    return machine(bench(*(arm(name) for name in names), engine=replace_struct(READY, cache_len=slots)))
 
 
 @pytest.mark.parametrize(("slots", "compared"), [(767, True), (768 + 15, True), (752, False), (784, False)])
@@ -371,16 +373,16 @@ def test_an_inversion_needs_caches_alike_only_where_there_are_some(
 ) -> None:
     small = msgspec.structs.replace(GPU, bus_width_bits=128)
     card = replace_struct(READY, device_name="small card", cache_len=slots)
-    fast = machine("s", bench(arm(mode, [2.0] * 5), gpu=small, engine=card))
+    fast = machine(bench(arm(mode, [2.0] * 5), gpu=small, engine=card))
     assert len(inversions([modes(arm(mode, [20.0] * 5)), fast])) == told
 
 
 def test_what_a_publication_leaves_open_is_flagged_and_compared_all_the_same() -> None:
-    (found,) = differences([machine("h", like_the_article()), ARTICLE[1]])
+    (found,) = differences([machine(like_the_article()), ARTICLE[1]])
     assert found.unlike == ()
     assert found.unstated == ("cache len",)
     assert found.ratios["eager"].low is not None
-    (single,) = differences([machine("h", like_the_article()), ARTICLE[0]])
+    (single,) = differences([machine(like_the_article()), ARTICLE[0]])
     assert ratio_words(single.ratios["eager"]).endswith("(no interval: 1 run)")
 
 
@@ -394,7 +396,7 @@ def contended() -> BenchResult:
 
 
 def test_a_contended_row_is_marked_and_its_footnote_says_what_its_own_bench_says() -> None:
-    rows = [machine("a", bench()), machine("b", contended()), ARTICLE[0]]
+    rows = [machine(bench()), machine(contended()), ARTICLE[0]]
     text = compare_text(rows)
     assert [text.splitlines()[n].split()[0] for n in (2, 3, 4)] == ["1", "2!", "3*"]
     flat = " ".join(text.split())
@@ -406,14 +408,14 @@ def test_a_contended_row_is_marked_and_its_footnote_says_what_its_own_bench_says
 
 
 def test_quiet_rows_have_no_mark() -> None:
-    text = compare_text([machine("a", bench()), machine("b", bench()), *ARTICLE])
+    text = compare_text([machine(bench()), machine(bench()), *ARTICLE])
     assert "!" not in text
     assert "+" not in text.split("what limits whom")[0]
     assert "contended" not in text.lower()
 
 
 def test_differences_say_whichever_side_was_contended() -> None:
-    both = compare_text([machine("a", contended()), machine("b", contended()), machine("c", bench())])
+    both = compare_text([machine(contended()), machine(contended()), machine(bench())])
     first, second = both.split("by runs:")[1].split(" 3  H200:")
     assert "(rows 1 and 2 contended)" in " ".join(first.split())
     assert "(row 1 contended)" in " ".join(second.split())
@@ -429,7 +431,7 @@ def blocked() -> BenchResult:
 def test_how_an_unusual_decode_thread_was_run_is_a_footnote() -> None:
     placed = msgspec.structs.replace(bench().environment, pin_core=0, nice=-5)
     both = msgspec.structs.replace(contended(), environment=placed)
-    text = compare_text([machine("a", bench()), machine("b", blocked()), machine("c", both), *ARTICLE])
+    text = compare_text([machine(bench()), machine(blocked()), machine(both), *ARTICLE])
     assert [line.split()[0] for line in text.splitlines()[2:6]] == ["1", "2+", "3!+", "4*"]
     assert "\n+  row 2 decoded with --wait block\n" in text
     assert "\n+  row 3 decoded with --pin 0, --nice -5\n" in text
@@ -437,11 +439,11 @@ def test_how_an_unusual_decode_thread_was_run_is_a_footnote() -> None:
 
 
 def test_differences_say_which_side_waited_in_another_way() -> None:
-    text = compare_text([machine("a", bench()), machine("b", blocked()), machine("c", bench())])
+    text = compare_text([machine(bench()), machine(blocked()), machine(bench())])
     first, second = text.split("by runs:")[1].split(" 3  H200:")
     assert "(row 2 with --wait block)" in " ".join(first.split())
     assert "--wait" not in second
-    swapped = compare_text([machine("b", blocked()), machine("a", bench())])
+    swapped = compare_text([machine(blocked()), machine(bench())])
     assert "(row 1 with --wait block)" in " ".join(swapped.split())
 
 
@@ -449,7 +451,7 @@ def test_differences_say_which_side_waited_in_another_way() -> None:
 
 
 def test_the_text_fits_its_width_and_holds_every_part() -> None:
-    rows = [machine("h", like_the_article()), *ARTICLE, measured(host=None, gpu=None, bandwidth=None)]
+    rows = [machine(like_the_article()), *ARTICLE, measured(host=None, gpu=None, bandwidth=None)]
     for width in (80, 100, 160):
         text = compare_text(rows, width)
         assert max(map(len, text.splitlines())) <= width
@@ -516,7 +518,7 @@ def test_figures_of_a_publication_without_eager_fall_back_to_the_static_one() ->
     figures = read(EXAMPLES / "article-rtx-3070.json")
     assert isinstance(figures, PublishedFigures)
     static_only = {mode: found for mode, found in figures.modes.items() if mode != "eager"}
-    found = machine("a", msgspec.structs.replace(figures, modes=static_only))
+    found = machine(msgspec.structs.replace(figures, modes=static_only))
     assert found.eager_mode == "eager-static"
     assert found.tok_per_s["eager-static"] == 54.33
 

@@ -9,18 +9,24 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from idlegap.core.doctor import (
-    Diagnosis,
+from idlegap.core.doctor.collect import (
     EngineAnswer,
-    Finding,
+    SensorReadings,
+    Software,
     ask_engine,
-    diagnose,
     doctor_settings,
     read_sensors,
     read_software,
 )
-from idlegap.core.doctor.collect import SensorReadings, Software
-from idlegap.core.doctor.diagnosis import CGROUP_FIELDS, GPU_FIELDS, GPU_INFO_FIELDS, HOST_FIELDS
+from idlegap.core.doctor.diagnosis import (
+    CGROUP_FIELDS,
+    GPU_FIELDS,
+    GPU_INFO_FIELDS,
+    HOST_FIELDS,
+    Diagnosis,
+    Finding,
+    diagnose,
+)
 from idlegap.core.protocol.events import (
     Bandwidth,
     CgroupSample,
@@ -354,9 +360,9 @@ def test_the_doctors_engine_is_small_and_takes_what_device_there_is() -> None:
 
 def test_neither_doctor_nor_the_readers_of_results_import_torch() -> None:
     code = (
-        "import idlegap.core.doctor, idlegap.core.bench.runner, idlegap.core.results.store\n"
-        "import idlegap.core.check.check, idlegap.core.compare.plot, idlegap.tui.tables.compare, sys\n"
-        "idlegap.core.doctor.read_software()\n"
+        "import idlegap.core.doctor.diagnosis, idlegap.core.bench.runner, idlegap.core.results.store\n"
+        "import idlegap.core.check.check, idlegap.tui.tables.svg_plot, idlegap.tui.tables.compare, sys\n"
+        "idlegap.core.doctor.collect.read_software()\n"
         "print({'torch', 'transformers', 'numpy', 'matplotlib'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

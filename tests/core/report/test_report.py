@@ -188,7 +188,7 @@ def test_setups_are_never_pooled(tmp_path: Path) -> None:
     page = report_on(tmp_path, events)
 
     [graph] = facts.modes
-    assert (graph.tokens, graph.wall_ns) == (40, 4 * MS)
+    assert (graph.took.tokens, graph.wall_ns) == (40, 4 * MS)
     assert "Not shown: 30 tokens of another setup (batch 8, prompt 512, synthetic:qwen2.5-1.5b)" in page.text
 
 
@@ -202,11 +202,11 @@ def test_neighbours_of_our_own_are_a_table_and_enter_no_other_figure(tmp_path: P
     ]
     facts = gather(record(tmp_path / "run.jsonl", events))
 
-    assert [(dose.neighbours, dose.tokens, dose.wall_ns) for dose in facts.doses] == [
+    assert [(dose.neighbours, dose.took.tokens, dose.took.wall_ns) for dose in facts.doses] == [
         (0, 50, 4 * MS),
         (2, 30, 9 * MS),
     ]
-    assert [(mode.tokens, mode.wall_ns) for mode in facts.modes] == [(50, 4 * MS)]
+    assert [(mode.took.tokens, mode.wall_ns) for mode in facts.modes] == [(50, 4 * MS)]
     assert "Dose and response" in report_on(tmp_path, events).text
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from idlegap.core.doctor import Diagnosis, Finding
+from idlegap.core.doctor.diagnosis import Diagnosis, Finding
 from idlegap.core.protocol.events import HostInfo, SensorEvent
 from idlegap.core.results.store import Envelope
 from idlegap.tui.commands.doctor import DIAGNOSIS, doctor

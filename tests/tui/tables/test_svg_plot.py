@@ -8,12 +8,12 @@ from xml.etree import ElementTree
 import pytest
 
 from idlegap.core.compare.machines import Machine, machine
-from idlegap.core.compare.plot import svg
 from idlegap.core.results.store import read
+from idlegap.tui.tables.svg_plot import svg
 from tests.core.bench.results import arm, bench, columns, run
 from tests.paths import EXAMPLES
 
-ROWS = [machine(path.stem, read(path)) for path in sorted(EXAMPLES.glob("*.json"))]
+ROWS = [machine(read(path)) for path in sorted(EXAMPLES.glob("*.json"))]
 
 
 def texts(machines: list[Machine]) -> list[str]:
@@ -22,7 +22,7 @@ def texts(machines: list[Machine]) -> list[str]:
 
 
 def test_the_plot_names_every_machine_and_what_it_is() -> None:
-    found = texts([*ROWS, machine("h", bench())])
+    found = texts([*ROWS, machine(bench())])
     for label in ("RTX 3070, Ryzen 7 3700X *", "RTX 4060 Ti, Core i7-11700 *", "H200", "eager decode"):
         assert label in found
     assert "* published, not measured by idlegap" in found
@@ -30,16 +30,16 @@ def test_the_plot_names_every_machine_and_what_it_is() -> None:
 
 
 def test_measured_machines_alone_carry_no_mark() -> None:
-    assert not any("published" in text for text in texts([machine("h", bench())]))
+    assert not any("published" in text for text in texts([machine(bench())]))
 
 
 def test_a_contended_machine_is_marked() -> None:
     runs = tuple(run(turn, columns([10.0] * 20, delays_ms=[4.0] * 20)) for turn in range(4))
-    busy = machine("h", bench(arm("eager-static", runs=runs)))
+    busy = machine(bench(arm("eager-static", runs=runs)))
     found = texts([busy, *ROWS])
     assert f"H200, {busy.cpu} !" in found
     assert "! measured under contention" in found
-    assert not any("!" in text for text in texts([machine("h", bench()), *ROWS]))
+    assert not any("!" in text for text in texts([machine(bench()), *ROWS]))
 
 
 def test_the_same_results_give_the_same_bytes() -> None:
@@ -47,14 +47,14 @@ def test_the_same_results_give_the_same_bytes() -> None:
 
 
 def test_machines_without_a_bandwidth_leave_an_empty_plot() -> None:
-    assert "decode rate, tokens/s" in texts([machine("h", bench(gpu=None))])
+    assert "decode rate, tokens/s" in texts([machine(bench(gpu=None))])
 
 
 @pytest.mark.parametrize(
     ("name", "shown"), [("$\\frac{$", "$\\frac{$"), ("\x1b[2J<H200>\x00", "?[2J<H200>?"), ("a\nb", "a b")]
 )
 def test_a_name_is_neither_a_formula_nor_a_control_character(name: str, shown: str) -> None:
-    row = replace(machine("h", bench()), gpu=name)
+    row = replace(machine(bench()), gpu=name)
     assert [text for text in texts([row]) if shown in text] == [f"{shown}, {row.cpu}", shown]
 
 
@@ -63,8 +63,8 @@ def test_without_matplotlib_the_extra_is_named() -> None:
         "import sys\n"
         "sys.modules['matplotlib'] = sys.modules['matplotlib.figure'] = None\n"
         "from pathlib import Path\n"
-        "from idlegap.core.compare.plot import svg\n"
-        "from idlegap.core.compare.plot import PlotError\n"
+        "from idlegap.tui.tables.svg_plot import svg\n"
+        "from idlegap.tui.tables.svg_plot import PlotError\n"
         "try:\n"
         "    svg([])\n"
         "except PlotError as error:\n"
