@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import torch
 import transformers
 
-from idlegap.core.engine.device import Device
+from idlegap.core.engine.device import Device, one_memory_error
 from idlegap.core.engine.errors import UnsupportedError
 from idlegap.core.engine.model import LoadedModel, make_prompt
 from idlegap.core.engine.modes import MODE_CLASSES, Mode, Workload
-from idlegap.core.engine.out_of_memory import memory_reason, one_memory_error
 from idlegap.core.protocol.events import EngineReady, ModeStatus
 from idlegap.core.protocol.modes import BASELINE, ModeName
 from idlegap.core.protocol.reasons import Reason, because
@@ -48,7 +47,7 @@ class Lineup:
                 prompt = make_prompt(loaded, device, settings.prompt_tokens, settings.batch)
                 workload = Workload.build(loaded.model, device, prompt, settings.cache_len)
         except torch.OutOfMemoryError as error:
-            raise UnsupportedError(words(memory_reason(device, settings.batch))) from error
+            raise UnsupportedError(words(device.memory_reason(settings.batch))) from error
         lineup = cls(workload, {}, {})
         for name, mode_class in MODE_CLASSES.items():
             obstacle = mode_class.obstacle(workload)

@@ -10,7 +10,7 @@ import inspect
 from typing import Any
 
 import torch
-from transformers import Cache, DynamicCache, PreTrainedModel, Qwen2ForCausalLM, StaticCache
+from transformers import Cache, PreTrainedModel, Qwen2ForCausalLM
 
 from idlegap.core.protocol.reasons import Reason, because
 
@@ -23,16 +23,6 @@ CACHE_ARGUMENT = (
 def forward(model: PreTrainedModel, ids: torch.Tensor, cache: Cache, **options: Any) -> Any:
     """Run `ids` (batch, tokens) through `model`, reading and extending `cache`."""
     return model(input_ids=ids, use_cache=True, **{CACHE_ARGUMENT: cache}, **options)
-
-
-def dynamic_cache(model: PreTrainedModel) -> DynamicCache:
-    """An empty cache that grows by concatenation, as plain ``generate()`` uses."""
-    return DynamicCache(config=model.config)
-
-
-def static_cache(model: PreTrainedModel, length: int) -> StaticCache:
-    """A cache of `length` slots; its tensors appear at the first (eager) prefill."""
-    return StaticCache(config=model.config, max_cache_len=length)
 
 
 def positions(cache: Cache) -> list[torch.Tensor]:

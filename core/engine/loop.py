@@ -16,16 +16,13 @@ import msgspec
 import torch
 
 from idlegap.core.engine.available_modes import Lineup
-from idlegap.core.engine.cache_lengths import LengthLog
+from idlegap.core.engine.device import one_memory_error
 from idlegap.core.engine.errors import ModeError, UnsupportedError
-from idlegap.core.engine.launch_cost import probe_dispatch
+from idlegap.core.engine.microbenchmarks import probe_dispatch
 from idlegap.core.engine.modes import Mode, forget_compiled
-from idlegap.core.engine.out_of_memory import memory_reason, one_memory_error
 from idlegap.core.engine.outbox import Outbox
 from idlegap.core.engine.profile import WINDOW_STEPS, Profiler
-from idlegap.core.engine.round_text import GeneratedText
-from idlegap.core.engine.timing import StepTimer
-from idlegap.core.engine.token_writer import TokenWriter
+from idlegap.core.engine.tokens import GeneratedText, LengthLog, TokenWriter, timed_step
 from idlegap.core.engine.verify import Verifier
 from idlegap.core.protocol.commands import (
     AnyCommand,
@@ -106,7 +103,7 @@ class DecodeLoop:
         self._outbox = outbox
         self._commands = commands
         self._clock = clock
-        self._timer = StepTimer(clock, counters)
+        self._counters = counters
         self._prepared: set[ModeName] = set()
         self._has_compiled = False
         self._mode: Mode = lineup.modes[first_mode]
@@ -230,8 +227,7 @@ class DecodeLoop:
                 mode.prepare()
                 mode.workload.device.synchronize()
         except (ModeError, torch.OutOfMemoryError) as error:
-            work = mode.workload
-            too_large = memory_reason(work.device, work.prompt.shape[0])
+            too_large = mode.workload.device.memory_reason(mode.workload.prompt.shape[0])
             reason = error.reason if isinstance(error, ModeError) else too_large
             self._refused[mode.name] = reason
             self._outbox.put(ModeRefused(self._clock(), mode.name, reason))
@@ -316,7 +312,7 @@ class DecodeLoop:
         """One timed step of the current round, given to the writer. The tokens of a profile window
         stay together: what they meet is met, but not marked."""
         assert self._round is not None
-        token = self._timer.step(self._mode)
+        token = timed_step(self._mode, self._clock, self._counters)
         decoded = self._round.decoded
         new_length = self._lengths is not None and self._lengths.meet(self._mode, decoded)
         self._writer.add(

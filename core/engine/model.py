@@ -13,9 +13,8 @@ from typing import Any
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, Qwen2Config
 
-from idlegap.core.engine.device import Device
+from idlegap.core.engine.device import Device, one_memory_error
 from idlegap.core.engine.errors import UnsupportedError, first_line, is_out_of_memory
-from idlegap.core.engine.out_of_memory import one_memory_error
 from idlegap.core.protocol.events import Stage
 from idlegap.core.protocol.settings import SYNTHETIC_DEFAULT, SYNTHETIC_PREFIX, SYNTHETIC_TINY
 

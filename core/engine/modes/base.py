@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
-from transformers import Cache, PreTrainedModel
+from transformers import Cache, DynamicCache, PreTrainedModel, StaticCache
 
-from idlegap.core.engine.attention import STOCK
-from idlegap.core.engine.cache import dynamic_cache, forward, static_cache
+from idlegap.core.engine.cache import forward
 from idlegap.core.engine.device import Device
 from idlegap.core.protocol.modes import CacheKind, ModeName, mode_spec
 from idlegap.core.protocol.reasons import Reason
@@ -35,7 +34,9 @@ class Workload:
         cls, model: PreTrainedModel, device: Device, prompt: torch.Tensor, cache_len: int
     ) -> "Workload":
         token = torch.zeros((prompt.shape[0], 1), dtype=torch.long, device=device.torch)
-        return cls(model, device, prompt, token, static_cache(model, cache_len))
+        # The cache's tensors appear at the first (eager) prefill.
+        static = StaticCache(config=model.config, max_cache_len=cache_len)
+        return cls(model, device, prompt, token, static)
 
     def use_attention(self, name: str) -> None:
         """Choose among the attention functions registered with transformers."""
@@ -83,13 +84,13 @@ class Mode(ABC):
 
     def enter(self) -> None:
         """Called each time that decoding turns to this mode."""
-        self.workload.use_attention(STOCK)
+        self.workload.use_attention("sdpa")
 
     def prefill(self) -> None:
         """Run the prompt through the model and leave the first new token in the buffer."""
         work = self.workload
         if self.cache_kind == "dynamic":
-            self.cache = dynamic_cache(work.model)
+            self.cache = DynamicCache(config=work.model.config)
         else:
             work.static.reset()
         logits = forward(work.model, work.prompt, self.cache, logits_to_keep=1).logits

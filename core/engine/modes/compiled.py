@@ -5,7 +5,6 @@ from collections.abc import Callable
 import torch
 
 from idlegap.core.engine.cache import forward
-from idlegap.core.engine.cudagraph_trees import adopt_cudagraph_trees
 from idlegap.core.engine.modes.base import Mode, Workload
 from idlegap.core.engine.modes.fused import compile_obstacle, settle
 from idlegap.core.protocol.reasons import Reason
@@ -26,6 +25,8 @@ class Compiled(Mode):
         return compile_obstacle(workload)
 
     def prepare(self) -> None:
+        from idlegap.core.engine.inductor import adopt_cudagraph_trees
+
         adopt_cudagraph_trees()
         work = self.workload
         compiled = torch.compile(forward, dynamic=False, mode="reduce-overhead")

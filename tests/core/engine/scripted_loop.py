@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 import torch
 
 from idlegap.core.engine.available_modes import Lineup
-from idlegap.core.engine.cache_lengths import LengthLog
 from idlegap.core.engine.device import Device
 from idlegap.core.engine.errors import ModeError
 from idlegap.core.engine.loop import DecodeLoop
 from idlegap.core.engine.model import LoadedModel
 from idlegap.core.engine.modes.eager import EagerStatic
 from idlegap.core.engine.outbox import Outbox
+from idlegap.core.engine.tokens import LengthLog
 from idlegap.core.protocol.commands import AnyCommand, Stop
 from idlegap.core.protocol.events import AnyEvent, ProfileWindow
 from idlegap.core.protocol.modes import ModeName

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from idlegap.core.engine.bandwidth import measure_bandwidth
 from idlegap.core.engine.device import Device
+from idlegap.core.engine.microbenchmarks import measure_bandwidth
 from idlegap.core.protocol.events import Bandwidth
 from idlegap.core.protocol.reasons import Reason, because
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 
 from idlegap.core.engine.device import Device
-from idlegap.core.engine.launch_cost import BATCHES, LAUNCHES, probe_dispatch, submission_ns
+from idlegap.core.engine.microbenchmarks import BATCHES, LAUNCHES, probe_dispatch, submission_ns
 from idlegap.core.engine.verify import Verifier
 from idlegap.core.protocol.commands import ProbeDispatch, SetMode, TakeProfile, VerifyModes
 from idlegap.core.protocol.events import DispatchProbe, RoundFinished, RoundStarted, TokenBatch

@@ -6,7 +6,7 @@ import pytest
 
 from idlegap.core.engine.errors import UnsupportedError
 from idlegap.core.engine.loop import PROFILE_RETRY_NS
-from idlegap.core.engine.token_writer import WARM_UP_TOKENS
+from idlegap.core.engine.tokens import WARM_UP_TOKENS
 from idlegap.core.protocol.commands import (
     RestartRound,
     SetMode,

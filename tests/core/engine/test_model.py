@@ -7,7 +7,7 @@ from transformers import PreTrainedTokenizerFast
 
 from idlegap.core.engine.errors import UnsupportedError
 from idlegap.core.engine.model import LoadedModel, load_model, make_prompt, synthetic_config
-from idlegap.core.engine.round_text import GeneratedText
+from idlegap.core.engine.tokens import GeneratedText
 from idlegap.core.protocol.settings import SYNTHETIC_DEFAULT
 
 

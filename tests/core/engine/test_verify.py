@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from idlegap.core.engine.attention import GROUPED, register
 from idlegap.core.engine.cache import positions, rewind
 from idlegap.core.engine.model import make_prompt
 from idlegap.core.engine.modes import Workload
 from idlegap.core.engine.modes.eager import Eager, EagerStatic
+from idlegap.core.engine.modes.fused import Fused
 from idlegap.core.engine.verify import Verifier
 from idlegap.core.text.reasons import logit_diff_words
 
@@ -35,9 +35,7 @@ class FrozenPosition(EagerStatic):
 
 
 class Grouped(EagerStatic):
-    def enter(self) -> None:
-        register()
-        self.workload.use_attention(GROUPED)
+    enter = Fused.enter  # the way that the fused modes choose their attention
 
 
 def test_the_dynamic_cache_decodes_the_same_tokens(workload, verifier):

@@ -1,11 +1,14 @@
-"""Token records on their way out: gathered into batches, warm-ups marked, text beside them."""
+"""Tokens: timed one by one, told apart where they are the first at their length, and gathered into
+batches with their text beside them."""
 
 from collections.abc import Callable
+from typing import Any
 
+from idlegap.core.engine.modes import Mode
 from idlegap.core.engine.outbox import Outbox
-from idlegap.core.engine.round_text import GeneratedText
 from idlegap.core.protocol.events import Exclusion, TextPiece, Token, TokenBatch
 from idlegap.core.protocol.modes import ModeName
+from idlegap.core.sensors.thread import ThreadCounters
 
 BATCH_NS = 50_000_000
 """A batch leaves when its oldest token is this old: about 20 a second, or one slow token."""
@@ -15,6 +18,71 @@ WARM_UP_TOKENS = 3
 
 GAP = " […] "
 """Stands in the text for tokens that were not read."""
+
+
+def timed_step(mode: Mode, clock: Callable[[], int], counters: ThreadCounters) -> Token:
+    """One synchronised step of `mode`, and what the thread went through. Counters are read outside
+    the timed part."""
+    before = counters.read()
+    start = clock()
+    mode.step()
+    dispatched = clock()
+    mode.workload.device.synchronize()
+    done = clock()
+    after = counters.read()
+    waited = None
+    if after.run_delay_ns is not None and before.run_delay_ns is not None:
+        waited = after.run_delay_ns - before.run_delay_ns
+    preempted, blocked = after.preempted - before.preempted, after.blocked - before.blocked
+    return Token(start, dispatched, done, after.cpu_ns - before.cpu_ns, waited, preempted, blocked)
+
+
+class LengthLog:
+    """Tells tokens at a new length of a dynamic cache. One for each decode thread on a GPU.
+
+    A dynamic cache grows by one slot a token, so its attention has another shape each time. cuDNN's
+    plans are made per shape, on the host, and kept for the thread that made them (PyTorch's
+    ``aten/src/ATen/native/cudnn/MHA.cpp``, `MHAGraphCache`): on an H200 some 40 ms, about twice what
+    the rest of an eager token takes, and gone where torch takes another kernel
+    (docs/measurements.md). Later rounds find the plans.
+    """
+
+    def __init__(self) -> None:
+        self._met: set[tuple[int, int]] = set()
+
+    def meet(self, mode: Mode, decoded: int) -> bool:
+        """Whether the token after `decoded` others of its round is the first one at its length and
+        batch size; from now on it is not."""
+        if mode.cache_kind != "dynamic":
+            return False
+        batch, prompt_tokens = mode.workload.prompt.shape
+        shape = (batch, prompt_tokens + decoded + 1)
+        new = shape not in self._met
+        self._met.add(shape)
+        return new
+
+
+class GeneratedText:
+    """The text of the current round, handed out in pieces that end on whole characters."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self._ids: list[int] = []
+        self._taken = 0
+
+    def restart(self, first: int) -> None:
+        self._ids, self._taken = [first], 0
+
+    def append(self, token_id: int) -> None:
+        self._ids.append(token_id)
+
+    def take(self) -> str:
+        """The text since the last call; a character whose bytes are still incomplete waits."""
+        text: str = self._tokenizer.decode(self._ids, skip_special_tokens=True)
+        if text.endswith("\N{REPLACEMENT CHARACTER}"):
+            return ""
+        piece, self._taken = text[self._taken :], len(text)
+        return piece
 
 
 class TokenWriter:
