@@ -6,7 +6,7 @@ from prometheus_client.core import Metric
 
 from idlegap.core.metrics.families import NS, gauge, gauges, scaled
 from idlegap.core.protocol.events import CgroupSample, CpuSample, GpuSample, MonitorSample
-from idlegap.core.sensors.reasons import event_reason_names
+from idlegap.core.sensors.nvml import event_reason_names
 from idlegap.core.session.snapshot import Snapshot
 
 PCT = 0.01

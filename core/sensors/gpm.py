@@ -8,10 +8,9 @@ import math
 from typing import Any
 
 from idlegap.core.protocol.reasons import Reason, because
-from idlegap.core.sensors.errors import ReadingError
 from idlegap.core.sensors.gpu_device import GpuDevice
 from idlegap.core.sensors.nvml import NvmlCalls
-from idlegap.core.sensors.pacing import MS
+from idlegap.core.sensors.reading import MS, ReadingError
 
 METRICS = (("gpm_graphics_pct", 1), ("gpm_sm_pct", 2), ("gpm_dram_pct", 10))
 """Event field and ``NVML_GPM_METRIC_...`` id."""

@@ -11,11 +11,10 @@ from msgspec import structs
 
 from idlegap.core.protocol.events import GpuInfo, GpuSample
 from idlegap.core.protocol.reasons import Reason, because
-from idlegap.core.sensors.errors import ReadingError
 from idlegap.core.sensors.gpu_device import GpuDevice, describe, find_device
 from idlegap.core.sensors.gpu_readings import GPU_FIELDS, GpuReadings
 from idlegap.core.sensors.nvml import Nvml, NvmlCalls, Retry
-from idlegap.core.sensors.pacing import SECOND
+from idlegap.core.sensors.reading import SECOND, ReadingError
 
 HUNG_NS = 2 * SECOND
 """A call to NVML that has not returned for so long makes all its readings stale."""
@@ -64,9 +63,8 @@ class GpuReader:
         self._wanted: str | None = None
         self._calls: NvmlCalls | None = None
         self._started = False
-        self._start_retry = Retry()
         self._sought: str | None = None
-        self._find_retry = Retry()
+        self._retry = Retry()
         self._device: GpuDevice | None = None
         self._readings: GpuReadings | None = None
         self._told: Reason | None = None
@@ -78,8 +76,7 @@ class GpuReader:
     def tick(self, now_ns: int) -> list[GpuInfo | GpuSample]:
         """Read what is due at `now_ns`, connecting first where that is not done yet."""
         before_ns = self._calls.spent_ns if self._calls else 0
-        events: list[GpuInfo | GpuSample] = []
-        events.extend(self._connect(now_ns))
+        events: list[GpuInfo | GpuSample] = [*self._connect(now_ns)]
         if self._readings and self._calls:
             self._readings.refresh(now_ns)
             events.append(self._readings.sample(now_ns, self._calls.spent_ns - before_ns))
@@ -106,24 +103,24 @@ class GpuReader:
                 self._calls("nvmlShutdown", lambda nvml: nvml.nvmlShutdown())
 
     def _connect(self, now_ns: int) -> list[GpuInfo]:
-        """Start NVML and find the device, if that is still to be done and due."""
+        """Start NVML and find the device, if that is still to be done and due; or say why there is no
+        GPU, unless that was said last."""
         wanted = self._wanted
         if wanted != self._sought:
-            self._sought, self._find_retry = wanted, Retry()
+            self._sought, self._retry = wanted, Retry()
             if self._device and wanted is not None and not self._device.is_called(wanted):
                 self._drop_device()
-        if self._device or not (self._start_retry.ready(now_ns) and self._find_retry.ready(now_ns)):
+        if self._device or not self._retry.ready(now_ns):
             return []
         try:
             calls = self._start()
-        except ReadingError as error:
-            self._start_retry.failed(now_ns, error)
-            return self._explain(now_ns, error.reason)
-        try:
             self._device = find_device(calls, wanted)
         except ReadingError as error:
-            self._find_retry.failed(now_ns, error)
-            return self._explain(now_ns, error.reason)
+            self._retry.failed(now_ns, error)
+            if error.reason == self._told:
+                return []
+            self._told = error.reason
+            return [no_gpu(now_ns, error.reason)]
         info = describe(calls, self._device, now_ns)
         self._readings = GpuReadings(calls, self._device, info.driver)
         self._readings.refresh(now_ns)
@@ -137,13 +134,6 @@ class GpuReader:
             self._calls("nvmlInit", lambda nvml: nvml.nvmlInit())
             self._started = True
         return self._calls
-
-    def _explain(self, now_ns: int, reason: Reason) -> list[GpuInfo]:
-        """Say why there is no GPU, unless that was said last."""
-        if reason == self._told:
-            return []
-        self._told = reason
-        return [no_gpu(now_ns, reason)]
 
     def _drop_device(self) -> None:
         readings, self._readings, self._device = self._readings, None, None

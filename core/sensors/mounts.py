@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from idlegap.core.protocol.reasons import because
-from idlegap.core.sensors.errors import ReadingError
+from idlegap.core.sensors.reading import ReadingError, read_text
 
 UNIFIED = ""
 """The controller name under which `parse_membership` lists the v2 hierarchy."""
@@ -68,10 +68,7 @@ def parse_membership(text: str) -> dict[str, str]:
 
 def read_mounts(root: Path) -> tuple[Mount, ...]:
     """The mounts that this process sees; empty where the kernel does not tell."""
-    try:
-        return parse_mountinfo((root / "proc/self/mountinfo").read_text(errors="replace"))
-    except OSError:
-        return ()
+    return parse_mountinfo(read_text(root / "proc/self/mountinfo"))
 
 
 def find_cpu_cgroup(root: Path, mounts: Sequence[Mount]) -> CgroupDir:

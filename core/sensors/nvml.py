@@ -1,7 +1,8 @@
-"""NVML as the sensors see it: the functions they call, its errors as reasons, and retries.
+"""NVML as the sensors see it: the functions they call, its errors and clock event reasons in words,
+and retries.
 
 The library comes in as an object behind the `Nvml` protocol, so nothing here imports it.
-Error numbers are those of nvml.h (``nvmlReturn_t``), which are part of the ABI.
+Numbers are those of nvml.h, which are part of the ABI.
 """
 # ruff: noqa: N802, N815 - the names are NVML's own
 
@@ -9,8 +10,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 from idlegap.core.protocol.reasons import Code, Reason, because
-from idlegap.core.sensors.errors import ReadingError
-from idlegap.core.sensors.pacing import SECOND
+from idlegap.core.sensors.reading import SECOND, ReadingError
 
 T = TypeVar("T")
 
@@ -26,6 +26,21 @@ _FOR_GOOD: dict[int, Code] = {
     26: "driver-dropped",
 }
 """Asking again cannot help; all other errors are tried again later."""
+
+_EVENT_REASONS = (
+    (0x001, "GPU idle"),
+    (0x002, "application clocks"),
+    (0x004, "software power cap"),
+    (0x008, "hardware slowdown"),
+    (0x010, "sync boost"),
+    (0x020, "software thermal slowdown"),
+    (0x040, "hardware thermal slowdown"),
+    (0x080, "power brake"),
+    (0x100, "display clock"),
+    (0x200, "board limit"),
+    (0x400, "reliability"),
+)
+"""Bits of ``nvmlClocksEventReasons``."""
 
 _FIRST_RETRY_NS = 1 * SECOND
 _LONGEST_RETRY_NS = 30 * SECOND
@@ -156,3 +171,11 @@ class Retry:
         if self._reason is None or self.dead:
             return self._reason
         return because("stale", self._reason, age_s=(now_ns - (self._fresh_ns or 0)) // SECOND)
+
+
+def event_reason_names(mask: int) -> tuple[str, ...]:
+    """Why clocks are below their maximum, lowest bit first; bits without a name, which newer drivers
+    add, together as hex."""
+    names = [name for bit, name in _EVENT_REASONS if mask & bit]
+    unknown = mask & ~sum(bit for bit, _ in _EVENT_REASONS)
+    return (*names, f"unknown {unknown:#x}") if unknown else tuple(names)

@@ -6,11 +6,10 @@ import pytest
 
 from idlegap.core.protocol.events import GpuInfo, GpuSample
 from idlegap.core.protocol.reasons import Reason, because
-from idlegap.core.sensors.errors import ReadingError
 from idlegap.core.sensors.gpu import GpuReader, checked_bindings
 from idlegap.core.sensors.gpu_readings import GPU_FIELDS
 from idlegap.core.sensors.nvml import Nvml
-from idlegap.core.sensors.pacing import MS, SECOND
+from idlegap.core.sensors.reading import MS, SECOND, ReadingError
 from tests.core.sensors.fake_nvml import (
     FUNCTION_NOT_FOUND,
     GIB,

@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from idlegap.core.protocol.reasons import because
-from idlegap.core.sensors.errors import ReadingError
 from idlegap.core.sensors.nvml import NvmlCalls, NvmlError, Retry
-from idlegap.core.sensors.pacing import SECOND
+from idlegap.core.sensors.reading import SECOND, ReadingError
 from tests.core.sensors.fake_nvml import (
     FUNCTION_NOT_FOUND,
     GPU_IS_LOST,

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from idlegap.core.sensors.reasons import event_reason_names
+from idlegap.core.sensors.nvml import event_reason_names
 
 
 def test_no_bits_no_names() -> None:
