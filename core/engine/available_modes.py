@@ -29,12 +29,9 @@ class Lineup:
 
     @classmethod
     def build(cls, loaded: LoadedModel, device: Device, settings: Settings) -> "Lineup":
-        """Make prompt and cache for `settings` and ask each mode whether it can run.
-
-        Raises:
-            UnsupportedError: no mode can run, the first one asked for cannot, a round is longer
-                than what the model was made for, or there is no memory for the prompts.
-        """
+        """Make prompt and cache for `settings` and ask each mode whether it can run. Raises
+        UnsupportedError where no mode can run or the first one asked for cannot, a round is longer
+        than what the model was made for, or there is no memory for the prompts."""
         longest = getattr(loaded.model.config.get_text_config(decoder=True), "max_position_embeddings", None)
         asked = max(settings.round_len, settings.max_cache_len or 0)
         if longest is not None and asked > longest:

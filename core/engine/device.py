@@ -59,11 +59,8 @@ class Device:
 
 
 def choose_device(text: str, wait: Wait = "spin") -> Device:
-    """Resolve ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
-
-    Raises:
-        UnsupportedError: CUDA was asked for by name and this machine has none.
-    """
+    """Resolve ``auto``, ``cpu``, ``cuda`` or ``cuda:N``; UnsupportedError where CUDA was asked for by
+    name and this machine has none."""
     kind, index = parse_device(text)
     if kind == "cpu" or (kind == "auto" and not torch.cuda.is_available()):
         return Device(torch.device("cpu"), "CPU", None)

@@ -119,7 +119,9 @@ class DecodeLoop:
         while not self._stopped:
             if self._round is None:
                 self._begin_round()
-            self._decode_token()
+            self._step()
+            self._writer.settle(self._token_id())
+            self._finish_full_round()
             if self._profile_is_due():
                 self._take_profile()
             while not self._commands.empty():
@@ -150,8 +152,6 @@ class DecodeLoop:
                 self._reshape(batch, prompt_tokens)
             case Stop():
                 self._stopped = True
-            case _:
-                pass
 
     def _wait_paused(self) -> None:
         self._writer.flush()
@@ -164,8 +164,7 @@ class DecodeLoop:
                 self._obey(command)
                 # Whatever was done meanwhile, nothing decodes until the pause ends.
                 self._say("paused")
-        self._writer.begin_warm_up()
-        self._say("decoding")
+        self._resume()
 
     # --- modes and rounds -------------------------------------------------------
 
@@ -197,23 +196,17 @@ class DecodeLoop:
         self._say("decoding")
 
     def _fall_back(self) -> None:
-        """A mode could not be prepared: go on in the one before, or else in any that can run.
-
-        Raises:
-            UnsupportedError: none can.
-        """
+        """A mode could not be prepared: go on in the one before, or else in any that can run. Raises
+        UnsupportedError where none can."""
         if self._mode.name in self._prepared:
             self._mode.enter()
-            self._writer.begin_warm_up()
-            self._say("decoding")
+            self._resume()
             return
-        left = [
-            name for name in (BASELINE, *self._modes) if name not in self._refused and name in self._modes
-        ]
+        left = [name for name in self._modes if name not in self._refused]
         if not left:
             reasons = "; ".join(f"{name}: {words(reason)}" for name, reason in self._refused.items())
             raise UnsupportedError(f"no mode can run here: {reasons}")
-        self._enter(left[0])
+        self._enter(BASELINE if BASELINE in left else left[0])
 
     def _prepare(self, mode: Mode) -> bool:
         spec = mode_spec(mode.name)
@@ -262,7 +255,7 @@ class DecodeLoop:
             self._modes[name].release()
         self._prepared.clear()
         # A step that was compiled for a mode that then failed is nobody's to release.
-        self._mode.workload.forget_tuned_step()
+        self._mode.workload.tuned_step = None
 
     def _begin_round(self) -> None:
         self._writer.flush()
@@ -301,12 +294,6 @@ class DecodeLoop:
         )
 
     # --- tokens -----------------------------------------------------------------
-
-    def _decode_token(self) -> None:
-        """One ordinary token; the round ends with its last one."""
-        self._step()
-        self._writer.settle(self._token_id())
-        self._finish_full_round()
 
     def _step(self, *, profiled: bool = False) -> None:
         """One timed step of the current round, given to the writer. The tokens of a profile window
@@ -356,8 +343,7 @@ class DecodeLoop:
         pause_until_next = self._profile_every_ns or 0 if windows[-1].accepted else PROFILE_RETRY_NS
         self._next_profile_ns[self._mode.name] = self._clock() + pause_until_next
         self._finish_full_round()
-        self._writer.begin_warm_up()
-        self._say("decoding")
+        self._resume()
 
     def _reserve(self, steps: int) -> None:
         """Begin a new round where fewer than `steps` tokens remain in this one."""
@@ -390,11 +376,14 @@ class DecodeLoop:
             self._not_verified(because("no-memory-for-logits"))
         self._mode.enter()
         self._round = None
-        self._writer.begin_warm_up()
-        self._say("decoding")
+        self._resume()
 
     def _not_verified(self, reason: Reason) -> None:
         self._outbox.put(NotVerified(self._clock(), self._mode.name, reason))
+
+    def _resume(self) -> None:
+        self._writer.begin_warm_up()
+        self._say("decoding")
 
     def _say(self, stage: Stage, detail: str = "") -> None:
         self._outbox.put(EngineStage(self._clock(), stage, detail))

@@ -23,11 +23,7 @@ THIS_THREAD = 0
 class Placement:
     """Pins and nices the thread that calls it; every method belongs to that one thread.
 
-    Args:
-        core: the only core to run on, None for all that the process may use.
-        nice: nice value, None to leave it.
-        set_nice: sets the nice value of the calling thread or raises OSError.
-        autogroup: this process's group of the scheduler; see `_nice_session`.
+    With `core` None it may run on all that the process may use; with `nice` None that is left alone.
     """
 
     def __init__(

@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch.autograd import DeviceType  # type: ignore[attr-defined]
@@ -41,6 +41,9 @@ WINDOW_STEPS = 4
 MARGIN_MARKERS = 8
 
 TOP_KERNELS = 12
+
+KINDS: dict[str, Literal["kernel", "copy", "fill"]] = {"Memcpy": "copy", "Memset": "fill"}
+"""By the first letters of a record's name; all others are kernels."""
 
 DETACH_SWITCH = "TEARDOWN_CUPTI"
 """Kineto reads it after each session; it has no other switch."""
@@ -221,12 +224,9 @@ def read_records(events: Any, marker: str) -> tuple[list[DeviceRecord], list[Lau
             launches.append(LaunchRecord(start, end, event.correlation_id()))
         elif marker in name:
             last_marker = max(end, last_marker or end)
-        elif name.startswith("Memcpy"):
-            device.append(DeviceRecord(start, end, "copy", name, event.correlation_id()))
-        elif name.startswith("Memset"):
-            device.append(DeviceRecord(start, end, "fill", name, event.correlation_id()))
         else:
-            device.append(DeviceRecord(start, end, "kernel", name, event.correlation_id()))
+            kind = KINDS.get(name[:6], "kernel")
+            device.append(DeviceRecord(start, end, kind, name, event.correlation_id()))
     if last_marker is None:
         return [], []
     return [record for record in device if record.start_ns >= last_marker], launches

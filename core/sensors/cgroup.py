@@ -45,11 +45,8 @@ def quota_cores(directory: Path, version: int) -> float | None:
 
 
 def throttling(directory: Path, version: int) -> Throttling:
-    """Read ``cpu.stat`` of one cgroup.
-
-    Raises:
-        ReadingError: where the file or the fields are absent (root cgroup, controller off).
-    """
+    """From ``cpu.stat`` of one cgroup; ReadingError where the file or the fields are absent (root
+    cgroup, controller off)."""
     try:
         text = (directory / "cpu.stat").read_text()
     except OSError as error:
@@ -64,11 +61,8 @@ def throttling(directory: Path, version: int) -> Throttling:
 
 
 def pressure_us(path: Path) -> int:
-    """The total of the "some" line of a PSI file: time in which any task waited, in µs.
-
-    Raises:
-        ReadingError: where PSI is not built in, switched off or unreadable.
-    """
+    """The total of the "some" line of a PSI file: time in which any task waited, in µs. Raises
+    ReadingError where PSI is not built in, switched off or unreadable."""
     try:
         text = path.read_text()
     except FileNotFoundError as error:

@@ -62,11 +62,8 @@ class CpuCounters:
 class CpuReader:
     """Samples of CPU load since the previous sample.
 
-    Args:
-        root: where ``proc`` and ``sys`` are found, for load and clock.
-        counters: the cumulative times.
-        own_cpu_ns: CPU time of this process, exact where ``/proc`` has only 10 ms steps.
-        own_pid: this process, told apart from the engine's.
+    `own_cpu_ns` is the CPU time of this process, exact where ``/proc`` has only 10 ms steps; `own_pid`
+    tells it apart from the engine's.
     """
 
     def __init__(

@@ -25,9 +25,7 @@ _MIG_DRIVER = 550
 class Gpm:
     """The pair of samples of one device. Allocated once; `close` frees it before shutdown.
 
-    Attributes:
-        values: the last metrics, in percent, by event field.
-        missing: the reasons of those that are not in `values`.
+    `values` are the last metrics, in percent, by event field; `missing` the reasons of the others.
     """
 
     def __init__(self, calls: NvmlCalls, device: GpuDevice, driver: str | None) -> None:
@@ -42,11 +40,8 @@ class Gpm:
         self.forget()
 
     def refresh(self, now_ns: int) -> None:
-        """Take a sample, and compute the metrics since the last one.
-
-        Raises:
-            ReadingError: where the device has no GPM or NVML fails.
-        """
+        """Take a sample, and compute the metrics since the last one; ReadingError where the device
+        has no GPM or NVML fails."""
         if self._sampled_ns is not None and now_ns - self._sampled_ns < SHORTEST_NS:
             return
         try:

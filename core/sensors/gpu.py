@@ -23,11 +23,7 @@ _NEEDED = ("NVMLError", "nvmlInit", "nvmlDeviceGetHandleByUUID", "nvmlMemory_v2"
 
 
 def load_nvml() -> Nvml:
-    """Import the bindings.
-
-    Raises:
-        ReadingError: where they are not installed or not the right ones.
-    """
+    """Import the bindings; ReadingError where they are not installed or not the right ones."""
     try:
         import pynvml
     except ImportError as error:
@@ -36,13 +32,10 @@ def load_nvml() -> Nvml:
 
 
 def checked_bindings(module: Nvml) -> Nvml:
-    """Return `module` if it is nvidia-ml-py's.
+    """Return `module` if it is nvidia-ml-py's, else raise ReadingError with what to do about it.
 
     The abandoned distribution ``pynvml`` installs an old package under the same name, and a
     stray ``pynvml.py`` may lie in the working directory.
-
-    Raises:
-        ReadingError: with what to do about it.
     """
     if hasattr(module, "__path__") or not all(hasattr(module, name) for name in _NEEDED):
         raise ReadingError(because("wrong-bindings"), for_good=True)
@@ -52,9 +45,7 @@ def checked_bindings(module: Nvml) -> Nvml:
 class GpuReader:
     """One GPU's events. `tick` and `close` belong to one thread; the rest may be called by any.
 
-    Args:
-        load: gives the NVML bindings or raises ReadingError; called at the first tick.
-        clock: monotonic nanoseconds, to time the calls.
+    `load` gives the NVML bindings or raises ReadingError; it is called at the first tick.
     """
 
     def __init__(self, load: Callable[[], Nvml], clock: Callable[[], int]) -> None:

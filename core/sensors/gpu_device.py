@@ -16,14 +16,8 @@ from idlegap.core.sensors.reading import ReadingError
 
 @dataclass(frozen=True, slots=True)
 class GpuDevice:
-    """A GPU or a MIG instance.
-
-    Attributes:
-        handle: NVML's handle of it.
-        board: handle of the whole GPU, which alone has clocks, power and temperature.
-        mig_instance: id of the GPU instance, None for a whole GPU.
-        uuid: as NVML writes it, with its prefix.
-    """
+    """A GPU or a MIG instance (`mig_instance`). `board` is the handle of the whole GPU, which alone has
+    clocks, power and temperature. `uuid` is as NVML writes it, with its prefix."""
 
     handle: object
     board: object
@@ -41,11 +35,8 @@ def bare_uuid(uuid: str) -> str:
 
 
 def find_device(calls: NvmlCalls, uuid: str | None) -> GpuDevice:
-    """The device called `uuid`; without a name the only one that there is.
-
-    Raises:
-        ReadingError: where there is no such device, several and no name, or NVML fails.
-    """
+    """The device called `uuid`; without a name the only one that there is. Raises ReadingError
+    where there is no such device, several and no name, or NVML fails."""
     if uuid is not None:
         return _by_uuid(calls, bare_uuid(uuid))
     count = calls("device count", lambda nvml: nvml.nvmlDeviceGetCount())

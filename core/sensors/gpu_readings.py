@@ -74,11 +74,7 @@ class UtilSamples:
         self._mean_pct: float | None = None
 
     def read(self, nvml: Nvml) -> float:
-        """Ask for new samples.
-
-        Raises:
-            ReadingError: there has never been one, or the scale is not percent.
-        """
+        """The mean now; ReadingError where there has never been a sample or the scale is not percent."""
         try:
             _, samples = nvml.nvmlDeviceGetSamples(
                 self._handle, nvml.NVML_GPU_UTILIZATION_SAMPLES, self._newest_us

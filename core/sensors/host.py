@@ -62,15 +62,7 @@ def memory_bytes(meminfo: str) -> int | None:
 def read_host(
     root: Path, mounts: Sequence[Mount], affinity: Iterable[int], quota: float | None, now_ns: int
 ) -> HostInfo:
-    """Describe the host.
-
-    Args:
-        root: where ``proc`` and ``sys`` are found.
-        mounts: the mounts of this process, which betray lxcfs.
-        affinity: the cores that this process may run on.
-        quota: the smallest cgroup quota in cores, None without one.
-        now_ns: the event's time.
-    """
+    """Describe the host. `mounts` betray lxcfs; `quota` is the smallest of a cgroup, in cores."""
     allowed = tuple(sorted(affinity))
     missing: dict[str, Reason] = {}
     cpuinfo, processors = parse_cpuinfo(read_text(root / "proc/cpuinfo"))

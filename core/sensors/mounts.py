@@ -75,9 +75,7 @@ def find_cpu_cgroup(root: Path, mounts: Sequence[Mount]) -> CgroupDir:
     """The cgroup whose ``cpu`` controller limits this process.
 
     On a hybrid system that is the v1 hierarchy, although an (empty) v2 one is mounted too.
-
-    Raises:
-        ReadingError: where no hierarchy with the controller is mounted.
+    Raises ReadingError where no hierarchy with the controller is mounted.
     """
     paths = _membership(root)
     for mount in mounts:
@@ -87,11 +85,7 @@ def find_cpu_cgroup(root: Path, mounts: Sequence[Mount]) -> CgroupDir:
 
 
 def find_unified_cgroup(root: Path, mounts: Sequence[Mount]) -> CgroupDir:
-    """The cgroup of this process in the v2 hierarchy.
-
-    Raises:
-        ReadingError: where none is mounted.
-    """
+    """The cgroup of this process in the v2 hierarchy; ReadingError where none is mounted."""
     paths = _membership(root)
     for mount in mounts:
         if mount.fstype == "cgroup2" and UNIFIED in paths:

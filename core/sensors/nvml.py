@@ -104,10 +104,8 @@ class NvmlError(ReadingError):
 class NvmlCalls:
     """Every call to NVML goes through here: timed, its errors as reasons, and seen to hang.
 
-    Attributes:
-        spent_ns: time spent in NVML so far.
-        pending: what is being called and since when, for a watcher on another thread; None
-            between calls.
+    `spent_ns` is the time spent in NVML so far; `pending` what is being called and since when, for a
+    watcher on another thread.
     """
 
     def __init__(self, nvml: Nvml, clock: Callable[[], int]) -> None:
@@ -117,12 +115,8 @@ class NvmlCalls:
         self.pending: tuple[str, int] | None = None
 
     def __call__(self, what: str, call: Callable[[Nvml], T]) -> T:
-        """Run `call` on the library.
-
-        Raises:
-            NvmlError: where NVML answers with an error.
-            ReadingError: where the Python bindings lack the function.
-        """
+        """Run `call` on the library. Raises NvmlError where NVML answers with an error, and any other
+        ReadingError where the Python bindings lack the function."""
         started_ns = self._clock()
         self.pending = (what, started_ns)
         try:

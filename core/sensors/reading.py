@@ -14,12 +14,7 @@ SECOND = 1_000_000_000
 
 
 class ReadingError(Exception):
-    """One reading failed.
-
-    Attributes:
-        reason: for the ``missing`` table of an event.
-        for_good: asking again cannot help (the machine lacks it); otherwise it may recover.
-    """
+    """One reading failed. `for_good`: asking again cannot help, because the machine lacks it."""
 
     def __init__(self, reason: Reason, *, for_good: bool = False) -> None:
         super().__init__(words(reason))

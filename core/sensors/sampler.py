@@ -60,15 +60,10 @@ class HostReader:
 
 
 class Sampler:
-    """The app's sensors. `emit` is called from two threads and must stand that.
+    """The app's sensors. `emit` is called from two threads and must not block for long.
 
-    Args:
-        emit: takes each event; it must not block for long.
-        root: where ``proc`` and ``sys`` are found.
-        nvml: the NVML bindings; None imports the real ones.
-        clock: monotonic nanoseconds, the `t_ns` of all events.
-        nvml_enabled: False leaves NVML alone altogether.
-        counters: cumulative CPU times; None reads them with psutil.
+    `root` is where ``proc`` and ``sys`` are found; `nvml` None imports the real bindings; `clock`
+    gives the `t_ns` of all events; `nvml_enabled` False leaves NVML alone altogether.
     """
 
     def __init__(

@@ -27,7 +27,8 @@ class Workload:
     prompt: torch.Tensor
     token: torch.Tensor
     static: Cache
-    _tuned_step: Callable[[], torch.Tensor] | None = None
+    tuned_step: Callable[[], torch.Tensor] | None = None
+    """The compiled step that `fused` and `fused-graph` share; it and this workload hold each other."""
 
     @classmethod
     def build(
@@ -42,16 +43,6 @@ class Workload:
         """Choose among the attention functions registered with transformers."""
         if self.model.config._attn_implementation != name:
             self.model.set_attn_implementation(name)
-
-    def tuned_step(self, build: Callable[[], Callable[[], torch.Tensor]]) -> Callable[[], torch.Tensor]:
-        """The compiled step that `fused` and `fused-graph` share; built once."""
-        if self._tuned_step is None:
-            self._tuned_step = build()
-        return self._tuned_step
-
-    def forget_tuned_step(self) -> None:
-        """Let go of the compiled step; it and this workload hold each other."""
-        self._tuned_step = None
 
 
 def decode_one_token(model: PreTrainedModel, token: torch.Tensor, cache: Cache) -> torch.Tensor:
@@ -97,11 +88,8 @@ class Mode(ABC):
         work.token.copy_(logits[:, -1].argmax(dim=-1, keepdim=True))
 
     def prepare(self) -> None:
-        """Capture or compile, after a prefill; the caller begins a new round afterwards.
-
-        Raises:
-            ModeError: with the reason, when this model or machine refuses.
-        """
+        """Capture or compile, after a prefill; the caller begins a new round afterwards. Raises
+        ModeError with the reason, when this model or machine refuses."""
         return
 
     @abstractmethod

@@ -31,27 +31,9 @@ def compile_obstacle(workload: Workload) -> Reason | None:
     return because("needs-triton")
 
 
-def compile_step(workload: Workload, options: dict[str, Any]) -> Callable[[], torch.Tensor]:
-    """The decode step, argmax included, compiled by inductor with `options`.
-
-    Raises:
-        ModeError: it cannot be compiled.
-    """
-    compiled = torch.compile(decode_one_token, dynamic=False, options=options)
-
-    def step() -> torch.Tensor:
-        return compiled(workload.model, workload.token, workload.static)
-
-    settle(workload, step)
-    return step
-
-
 def settle(workload: Workload, step: Callable[[], torch.Tensor]) -> None:
-    """Call `step` until it is compiled; positions and token are left as they were.
-
-    Raises:
-        ModeError: dynamo, inductor or the kernels' compiler gave up.
-    """
+    """Call `step` until it is compiled; positions and token are left as they were. Raises
+    ModeError where dynamo, inductor or the kernels' compiler gave up."""
     if hasattr(torch._dynamo.config, "fail_on_recompile_limit_hit"):
         torch._dynamo.config.fail_on_recompile_limit_hit = True
     saved_positions, saved_token = positions(workload.static), workload.token.clone()
@@ -85,13 +67,9 @@ def grouped_attention(
     registered with transformers' own attention interface and used by the fused modes only, so that
     the eager modes stay what transformers does by itself.
 
-    Args:
-        query: (batch, query heads, 1, head dim); longer queries (prefill) go to stock sdpa.
-        key, value: (batch, kv heads, slots, head dim); kv heads divide query heads.
-        attention_mask: boolean, (batch, 1, 1, slots), True where attended; None attends to all.
-
-    Returns:
-        (batch, 1, query heads, head dim), and None in place of the weights.
+    Shapes: `query` (batch, query heads, 1, head dim), longer ones (prefill) go to stock sdpa; `key` and
+    `value` (batch, kv heads, slots, head dim); `attention_mask` (batch, 1, 1, slots), True where
+    attended; the result (batch, 1, query heads, head dim), with None in place of the weights.
     """
     batch, heads, length, width = query.shape
     if length != 1:
@@ -137,11 +115,21 @@ class Fused(Mode):
     def prepare(self) -> None:
         from idlegap.core.engine.inductor import tuned_options
 
-        self.compiled_step = self.workload.tuned_step(lambda: compile_step(self.workload, tuned_options()))
+        work = self.workload
+        if work.tuned_step is None:
+            # The argmax is part of it.
+            compiled = torch.compile(decode_one_token, dynamic=False, options=tuned_options())
+
+            def step() -> torch.Tensor:
+                return compiled(work.model, work.token, work.static)
+
+            settle(work, step)
+            work.tuned_step = step
+        self.compiled_step = work.tuned_step
 
     def step(self) -> torch.Tensor:
         return self.compiled_step()
 
     def release(self) -> None:
-        self.workload.forget_tuned_step()
+        self.workload.tuned_step = None
         del self.compiled_step

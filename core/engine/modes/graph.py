@@ -21,11 +21,8 @@ class StepGraph:
     """A captured decode step over the workload's static cache and token buffer."""
 
     def __init__(self, workload: Workload, step: Callable[[], torch.Tensor]) -> None:
-        """Warm up and capture `step`; the cache's positions are left as they were.
-
-        Raises:
-            ModeError: the step cannot be captured.
-        """
+        """Warm up and capture `step`; the cache's positions are left as they were. Raises ModeError
+        where the step cannot be captured."""
         device = workload.device.torch
         saved_positions, saved_token = positions(workload.static), workload.token.clone()
         stream, before = torch.cuda.Stream(device), torch.cuda.current_stream(device)
