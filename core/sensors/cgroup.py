@@ -80,13 +80,15 @@ class CgroupReader:
 
     def __init__(self, root: Path, mounts: tuple[Mount, ...]) -> None:
         self._root = root
-        self._cpu: CgroupDir | None = None
+        self._levels: tuple[Path, ...] = ()
+        self._version = 2
         self._unified: CgroupDir | None = None
-        self._cpu_reason = because("no-cgroup")
+        self._no_quota = because("no-quota")
         try:
-            self._cpu = find_cpu_cgroup(root, mounts)
+            cpu = find_cpu_cgroup(root, mounts)
+            self._levels, self._version = cpu.levels, cpu.version
         except ReadingError as error:
-            self._cpu_reason = error.reason
+            self._no_quota = error.reason
         with suppress(ReadingError):
             self._unified = find_unified_cgroup(root, mounts)
         self._quota_every = Every(QUOTA_EVERY_NS)
@@ -110,7 +112,7 @@ class CgroupReader:
             self._read_quotas()
         missing: dict[str, Reason] = {}
         if self.quota is None:
-            missing["quota_cores"] = because("no-quota") if self._cpu else self._cpu_reason
+            missing["quota_cores"] = self._no_quota
         held = ask(missing, "throttled", self._throttled_since)
         if held is None:
             missing["throttled_ns"] = missing["throttled"]
@@ -131,9 +133,7 @@ class CgroupReader:
         )
 
     def _read_quotas(self) -> None:
-        levels = self._cpu.levels if self._cpu else ()
-        version = self._cpu.version if self._cpu else 2
-        found = {level: quota_cores(level, version) for level in levels}
+        found = {level: quota_cores(level, self._version) for level in self._levels}
         self._quotas = {level: cores for level, cores in found.items() if cores is not None}
 
     def _throttled_since(self) -> Throttling:
@@ -144,10 +144,10 @@ class CgroupReader:
         add up everything below them.
         """
         before, self._throttling = self._throttling, {}
-        reason = self._cpu_reason
-        for level in self._quotas or ([self._cpu.own] if self._cpu else []):
+        reason = self._no_quota
+        for level in self._quotas or self._levels[:1]:
             try:
-                self._throttling[level] = throttling(level, self._cpu.version if self._cpu else 2)
+                self._throttling[level] = throttling(level, self._version)
             except ReadingError as error:
                 reason = error.reason
         pairs = [(before[level], after) for level, after in self._throttling.items() if level in before]

@@ -63,7 +63,6 @@ class Gpm:
         self.missing = {name: because("gpm-second-sample") for name, _ in METRICS}
 
     def close(self) -> None:
-        """Free the samples."""
         samples, self._samples, self._metrics = self._samples, [], None
         self._calls("GPM", lambda nvml: [nvml.nvmlGpmSampleFree(sample) for sample in samples])
 

@@ -79,11 +79,11 @@ class GpuReader:
         if pending is None or now_ns - pending[1] < HUNG_NS:
             return None
         age_s = (now_ns - pending[1]) // SECOND
-        return without_values(now_ns, because("stale", because("nvml-hangs", call=pending[0]), age_s=age_s))
+        return self.broken(now_ns, because("stale", because("nvml-hangs", call=pending[0]), age_s=age_s))
 
-    def broken(self, now_ns: int, reason: Reason) -> list[GpuSample]:
-        """What to say when `tick` has failed unexpectedly."""
-        return [without_values(now_ns, reason)]
+    def broken(self, now_ns: int, reason: Reason) -> GpuSample:
+        """A sample in which every reading is missing for the same reason."""
+        return GpuSample(t_ns=now_ns, missing=dict.fromkeys(GPU_FIELDS, reason))
 
     def close(self) -> None:
         """Free what was allocated, then shut NVML down."""
@@ -130,14 +130,9 @@ class GpuReader:
         readings, self._readings, self._device = self._readings, None, None
         if readings:
             with suppress(ReadingError):
-                readings.close()
+                readings.gpm.close()
 
 
 def no_gpu(now_ns: int, reason: Reason) -> GpuInfo:
     """The description of no GPU at all; the reason stands under ``nvml``."""
     return GpuInfo(t_ns=now_ns, name=None, uuid=None, missing={"nvml": reason})
-
-
-def without_values(now_ns: int, reason: Reason) -> GpuSample:
-    """A sample in which every reading is missing for the same reason."""
-    return GpuSample(t_ns=now_ns, missing=dict.fromkeys(GPU_FIELDS, reason))

@@ -5,7 +5,7 @@ Devices are matched by UUID alone: NVML's index is not CUDA's, and may change at
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from operator import methodcaller
 from typing import Any
 
 from idlegap.core.protocol.events import GpuInfo
@@ -90,7 +90,7 @@ def text(value: str | bytes) -> str:
 def _by_uuid(calls: NvmlCalls, bare: str) -> GpuDevice:
     for prefix in ("GPU-", "MIG-"):
         try:
-            handle = calls("device handle", partial(_handle_by_uuid, prefix + bare))
+            handle = calls("device handle", methodcaller("nvmlDeviceGetHandleByUUID", prefix + bare))
         except NvmlError as error:
             if error.code in {NOT_FOUND, INVALID_ARGUMENT}:
                 continue
@@ -99,10 +99,6 @@ def _by_uuid(calls: NvmlCalls, bare: str) -> GpuDevice:
         if device.is_called(bare):
             return device
     raise ReadingError(because("gpu-unknown", uuid=bare), for_good=True)
-
-
-def _handle_by_uuid(uuid: str, nvml: Nvml) -> object:
-    return nvml.nvmlDeviceGetHandleByUUID(uuid)
 
 
 def _device(calls: NvmlCalls, handle: object) -> GpuDevice:

@@ -22,7 +22,7 @@ GPU_FIELDS = tuple(name for name in GpuSample.__struct_fields__ if name not in {
 
 
 class Field:
-    """One reading: its last value, or why there is none.
+    """One reading: its last value, or why there is none (`retry`).
 
     `ways` are alternatives from newest to oldest; one that this driver or these bindings do
     not know is dropped for the next.
@@ -32,11 +32,11 @@ class Field:
         self.name = name
         self.value: Any = None
         self._ways = list(ways)
-        self._retry = Retry()
+        self.retry = Retry()
 
     def refresh(self, calls: NvmlCalls, now_ns: int, *, mig: bool) -> None:
         """Read it again, unless it is given up or backing off."""
-        if not self._retry.ready(now_ns):
+        if not self.retry.ready(now_ns):
             return
         while True:
             try:
@@ -47,16 +47,12 @@ class Field:
                     del self._ways[0]
                     continue
                 unsupported = isinstance(error, NvmlError) and error.code == NOT_SUPPORTED
-                self._retry.failed(
+                self.retry.failed(
                     now_ns, ReadingError(because("mig"), for_good=True) if mig and unsupported else error
                 )
             else:
-                self._retry.worked(now_ns)
+                self.retry.worked(now_ns)
             return
-
-    def reason(self, now_ns: int) -> Reason | None:
-        """Why `value` is None; None while there is one."""
-        return self._retry.reason(now_ns)
 
 
 class UtilSamples:
@@ -85,22 +81,18 @@ class UtilSamples:
             samples = []
         new = [sample for sample in samples if sample.timeStamp > self._newest_us]
         if new:
-            self._mean_pct = self._mean(new)
+            values = [int(sample.sampleValue.uiVal) for sample in new]
+            if max(values) > 100:
+                raise ReadingError(because("samples-not-percent", most=max(values)), for_good=True)
+            self._mean_pct = sum(values) / len(values)
             self._newest_us = max(sample.timeStamp for sample in new)
         if self._mean_pct is None:
             raise ReadingError(because("no-samples"))
         return self._mean_pct
 
-    @staticmethod
-    def _mean(samples: list[Any]) -> float:
-        values = [int(sample.sampleValue.uiVal) for sample in samples]
-        if max(values) > 100:
-            raise ReadingError(because("samples-not-percent", most=max(values)), for_good=True)
-        return sum(values) / len(values)
-
 
 class GpuReadings:
-    """The readings of one device, refreshed by tiers."""
+    """The readings of one device, refreshed by tiers. `gpm` is to be closed in the end."""
 
     def __init__(self, calls: NvmlCalls, device: GpuDevice, driver: str | None) -> None:
         handle, board = device.handle, device.board
@@ -127,19 +119,18 @@ class GpuReadings:
         used = Field("memory_used_bytes", lambda n: n.nvmlDeviceGetMemoryInfo(handle, n.nvmlMemory_v2).used)
         self._tiers = ((Every(FAST_NS), fast), (Every(SLOW_NS), slow), (Every(MEMORY_NS), (used,)))
         self._fields = (*fast, *slow, used)
-        self._gpm = Gpm(calls, device, driver)
+        self.gpm = Gpm(calls, device, driver)
         self._gpm_every = Every(FAST_NS)
         self._gpm_retry = Retry()
 
     def refresh(self, now_ns: int) -> None:
-        """Read what is due."""
         for every, fields in self._tiers:
             if every.due(now_ns):
                 for field in fields:
                     field.refresh(self._calls, now_ns, mig=self._mig)
         if self._gpm_every.due(now_ns) and self._gpm_retry.ready(now_ns):
             try:
-                self._gpm.refresh(now_ns)
+                self.gpm.refresh(now_ns)
             except ReadingError as error:
                 self._gpm_retry.failed(now_ns, error)
             else:
@@ -147,16 +138,12 @@ class GpuReadings:
 
     def unavailable(self, now_ns: int) -> dict[str, Reason]:
         """Why fields could not be read, by name: the capability table after a first refresh."""
-        reasons = {field.name: field.reason(now_ns) for field in self._fields}
+        reasons = {field.name: field.retry.reason(now_ns) for field in self._fields}
         reasons.update((name, self._gpm_retry.reason(now_ns)) for name, _ in METRICS)
         return {name: reason for name, reason in reasons.items() if reason is not None}
 
     def sample(self, now_ns: int, call_ns: int) -> GpuSample:
         """The last values as one event."""
-        values: dict[str, Any] = {field.name: field.value for field in self._fields} | self._gpm.values
-        missing = self._gpm.missing | self.unavailable(now_ns)
+        values: dict[str, Any] = {field.name: field.value for field in self._fields} | self.gpm.values
+        missing = self.gpm.missing | self.unavailable(now_ns)
         return GpuSample(t_ns=now_ns, call_ns=call_ns, missing=missing, **values)
-
-    def close(self) -> None:
-        """Give back what was allocated in NVML."""
-        self._gpm.close()

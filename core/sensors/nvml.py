@@ -145,15 +145,12 @@ class Retry:
         self._pause_ns = 0
 
     def ready(self, now_ns: int) -> bool:
-        """Whether an attempt is due."""
         return not self.dead and now_ns >= self._retry_ns
 
     def worked(self, now_ns: int) -> None:
-        """The attempt at `now_ns` succeeded."""
         self._reason, self._fresh_ns, self._retry_ns, self._pause_ns = None, now_ns, 0, 0
 
     def failed(self, now_ns: int, error: ReadingError) -> None:
-        """The attempt at `now_ns` failed."""
         self.dead, self._reason = error.for_good, error.reason
         if self._fresh_ns is None:
             self._fresh_ns = now_ns

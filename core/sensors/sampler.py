@@ -51,8 +51,9 @@ class HostReader:
         self._described = True
         return [event for event in events if event is not None]
 
-    def broken(self, now_ns: int, reason: Reason) -> list[SensorEvent]:
-        return [CpuSample(t_ns=now_ns, core_pct=(), missing=dict.fromkeys(CPU_FIELDS, reason))]
+    def broken(self, now_ns: int, reason: Reason) -> CpuSample:
+        """A sample in which every reading is missing for the same reason."""
+        return CpuSample(t_ns=now_ns, core_pct=(), missing=dict.fromkeys(CPU_FIELDS, reason))
 
     def _describe(self, now_ns: int) -> HostInfo:
         affinity = os.sched_getaffinity(0)
@@ -120,8 +121,7 @@ class Sampler:
         except Exception as error:  # noqa: BLE001 - the panel must show that its sensor is gone
             _log.exception("a sensor stopped")
             reason = because("sensor-failed", detail=f"{type(error).__name__}: {error}")
-            for event in reader.broken(self._clock(), reason):
-                self._emit(event)
+            self._emit(reader.broken(self._clock(), reason))
         finally:
             if isinstance(reader, GpuReader):
                 reader.close()

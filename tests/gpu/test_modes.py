@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from idlegap.core.engine.available_modes import Lineup
-from idlegap.core.engine.cache import positions, rewind
 from idlegap.core.engine.device import choose_device
 from idlegap.core.engine.microbenchmarks import measure_bandwidth
 from idlegap.core.engine.model import load_model
 from idlegap.core.engine.modes import forget_compiled
+from idlegap.core.engine.modes.base import positions, rewind
 from idlegap.core.engine.modes.graph import Graph, StepGraph
 from idlegap.core.engine.outbox import Outbox
 from idlegap.core.engine.profile import Profiler, detaching_works

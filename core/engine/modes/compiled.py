@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 import torch
 
-from idlegap.core.engine.cache import forward
-from idlegap.core.engine.modes.base import Mode, Workload
+from idlegap.core.engine.modes.base import Mode, Workload, forward
 from idlegap.core.engine.modes.fused import compile_obstacle, settle
 from idlegap.core.protocol.reasons import Reason
 

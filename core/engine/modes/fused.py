@@ -9,9 +9,8 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
-from idlegap.core.engine.cache import graph_obstacle, positions, rewind
 from idlegap.core.engine.errors import ModeError, first_line
-from idlegap.core.engine.modes.base import Mode, Workload, decode_one_token
+from idlegap.core.engine.modes.base import Mode, Workload, decode_one_token, graph_obstacle, positions, rewind
 from idlegap.core.protocol.modes import ModeName
 from idlegap.core.protocol.reasons import Reason, because
 

@@ -8,9 +8,8 @@ from collections.abc import Callable
 
 import torch
 
-from idlegap.core.engine.cache import graph_obstacle, positions, rewind
 from idlegap.core.engine.errors import ModeError, first_line
-from idlegap.core.engine.modes.base import Mode, Workload, decode_one_token
+from idlegap.core.engine.modes.base import Mode, Workload, decode_one_token, graph_obstacle, positions, rewind
 from idlegap.core.protocol.reasons import Reason, because
 
 WARM_UP_STEPS = 3

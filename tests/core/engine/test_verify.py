@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from idlegap.core.engine.cache import positions, rewind
 from idlegap.core.engine.model import make_prompt
 from idlegap.core.engine.modes import Workload
+from idlegap.core.engine.modes.base import positions, rewind
 from idlegap.core.engine.modes.eager import Eager, EagerStatic
 from idlegap.core.engine.modes.fused import Fused
 from idlegap.core.engine.verify import Verifier

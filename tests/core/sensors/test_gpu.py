@@ -359,7 +359,7 @@ def test_close_survives_a_library_that_fails() -> None:
 
 
 def test_a_broken_reader_says_so_in_every_field() -> None:
-    (sample,) = Bench().reader.broken(7, because("sensor-failed", detail="oops"))
+    sample = Bench().reader.broken(7, because("sensor-failed", detail="oops"))
     assert sample == GpuSample(
         t_ns=7, missing=dict.fromkeys(GPU_FIELDS, because("sensor-failed", detail="oops"))
     )
