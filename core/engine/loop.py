@@ -22,7 +22,7 @@ from idlegap.core.engine.microbenchmarks import probe_dispatch
 from idlegap.core.engine.modes import Mode, forget_compiled
 from idlegap.core.engine.outbox import Outbox
 from idlegap.core.engine.profile import WINDOW_STEPS, Profiler
-from idlegap.core.engine.tokens import GeneratedText, LengthLog, TokenWriter, timed_step
+from idlegap.core.engine.tokens import LengthLog, TokenWriter, timed_step
 from idlegap.core.engine.verify import Verifier
 from idlegap.core.protocol.commands import (
     AnyCommand,
@@ -48,6 +48,7 @@ from idlegap.core.protocol.events import (
 )
 from idlegap.core.protocol.modes import BASELINE, ModeName, mode_spec
 from idlegap.core.protocol.reasons import Reason, because
+from idlegap.core.protocol.settings import Settings
 from idlegap.core.sensors.thread import ThreadCounters
 from idlegap.core.text.reasons import words
 
@@ -71,51 +72,46 @@ class DecodeLoop:
         lineup: Lineup,
         rebuild: Callable[[int, int], Lineup],
         *,
-        first_mode: ModeName,
-        new_tokens: int,
+        settings: Settings,
         outbox: Outbox,
         commands: "queue.SimpleQueue[AnyCommand]",
         clock: Callable[[], int],
         counters: ThreadCounters,
         tokenizer: Any = None,
         profiler: Profiler | None = None,
-        profile_every_ns: int | None = None,
         lengths: LengthLog | None = None,
         unpinned: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         """`rebuild(batch, prompt_tokens)` makes the lineup for another shape.
 
-        Without a `profiler` (on the CPU) no window is taken; with `profile_every_ns` None only
-        when asked for. Without `lengths` (on the CPU) no cache length is new. `unpinned` is entered
-        while a mode is prepared.
+        Without a `profiler` (on the CPU) no window is taken. Without `lengths` (on the CPU) no cache
+        length is new. `unpinned` is entered while a mode is prepared.
         """
         self._modes = lineup.modes
         self._refused = lineup.refused
         self._rebuild = rebuild
-        self._first_mode = first_mode
         self._profiler = profiler
-        self._profile_every_ns = profile_every_ns
+        self._profile_every_ns = settings.profile_every_ns
         self._lengths = lengths
         self._unpinned = unpinned
         self._next_profile_ns: dict[ModeName, int] = {}
         self._verifier: Verifier | None = None
-        self._new_tokens = new_tokens
+        self._new_tokens = settings.new_tokens
         self._outbox = outbox
         self._commands = commands
         self._clock = clock
         self._counters = counters
         self._prepared: set[ModeName] = set()
         self._has_compiled = False
-        self._mode: Mode = lineup.modes[first_mode]
+        self._mode: Mode = lineup.modes[lineup.first_mode(settings.mode)]
         self._round: Round | None = None
         self._rounds = 0
-        text = GeneratedText(tokenizer) if tokenizer is not None else None
-        self._writer = TokenWriter(outbox, clock, text)
+        self._writer = TokenWriter(outbox, clock, tokenizer)
         self._stopped = False
 
     def run(self) -> None:
         """Decode until a `Stop` command arrives."""
-        self._enter(self._first_mode)
+        self._enter(self._mode.name)
         while not self._stopped:
             if self._round is None:
                 self._begin_round()

@@ -63,22 +63,16 @@ class LengthLog:
 
 
 class GeneratedText:
-    """The text of the current round, handed out in pieces that end on whole characters."""
+    """The text of one round's token `ids`, handed out in pieces that end on whole characters."""
 
-    def __init__(self, tokenizer: Any) -> None:
+    def __init__(self, tokenizer: Any, first_id: int) -> None:
         self._tokenizer = tokenizer
-        self._ids: list[int] = []
+        self.ids = [first_id]
         self._taken = 0
-
-    def restart(self, first: int) -> None:
-        self._ids, self._taken = [first], 0
-
-    def append(self, token_id: int) -> None:
-        self._ids.append(token_id)
 
     def take(self) -> str:
         """The text since the last call; a character whose bytes are still incomplete waits."""
-        text: str = self._tokenizer.decode(self._ids, skip_special_tokens=True)
+        text: str = self._tokenizer.decode(self.ids, skip_special_tokens=True)
         if text.endswith("\N{REPLACEMENT CHARACTER}"):
             return ""
         piece, self._taken = text[self._taken :], len(text)
@@ -88,11 +82,12 @@ class GeneratedText:
 class TokenWriter:
     """Gathers the tokens of one mode and round at a time; call `flush` before either changes."""
 
-    def __init__(self, outbox: Outbox, clock: Callable[[], int], text: GeneratedText | None) -> None:
-        """`text` is None for models whose tokens mean nothing."""
+    def __init__(self, outbox: Outbox, clock: Callable[[], int], tokenizer: Any) -> None:
+        """`tokenizer` is None for models whose tokens mean nothing."""
         self._outbox = outbox
         self._clock = clock
-        self._text = text
+        self._tokenizer = tokenizer
+        self._text: GeneratedText | None = None
         self._tokens: list[Token] = []
         self._where: tuple[ModeName, int, int] = ("eager", 0, 0)
         self._warm_up = 0
@@ -106,16 +101,15 @@ class TokenWriter:
     @property
     def reads_tokens(self) -> bool:
         """Whether token ids are wanted on the host, for their text."""
-        return self._text is not None
+        return self._tokenizer is not None
 
     def begin_warm_up(self) -> None:
-        """Mark the next WARM_UP_TOKENS tokens."""
         self._warm_up = WARM_UP_TOKENS
 
     def begin_round(self, first_id: int | None) -> None:
         """A prefill has run and given its first token id (None unless `reads_tokens`)."""
-        if self._text is not None and first_id is not None:
-            self._text.restart(first_id)
+        if first_id is not None:
+            self._text = GeneratedText(self._tokenizer, first_id)
             self._say_text(restart=True)
 
     def add(
@@ -133,7 +127,7 @@ class TokenWriter:
     def settle(self, token_id: int | None) -> None:
         """The token added last is an ordinary one: count down a warm-up, hand over when due."""
         if self._text is not None and token_id is not None:
-            self._text.append(token_id)
+            self._text.ids.append(token_id)
         if self._warm_up:
             self._warm_up -= 1
             if self._warm_up == 0:

@@ -125,15 +125,13 @@ class EngineThread(threading.Thread):
         loop = DecodeLoop(
             lineup,
             build,
-            first_mode=lineup.first_mode(settings.mode),
-            new_tokens=settings.new_tokens,
+            settings=settings,
             outbox=self.outbox,
             commands=self.commands,
             clock=self.clock,
             counters=counters,
             tokenizer=loaded.tokenizer,
             profiler=Profiler(device, self.clock) if device.is_cuda else None,
-            profile_every_ns=settings.profile_every_ns,
             lengths=LengthLog() if device.is_cuda else None,
             unpinned=placement.released,
         )

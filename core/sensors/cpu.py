@@ -84,7 +84,6 @@ class CpuReader:
         self._sampled_ns: int | None = None
 
     def watch_engine(self, pid: int, tid: int) -> None:
-        """Follow this engine process and decode thread from the next sample on."""
         self._engine = (pid, tid)
 
     def sample(self, now_ns: int) -> CpuSample | None:

@@ -86,18 +86,18 @@ class Gpm:
 
     def _probe_memory(self) -> None:
         """Give GPM up where using it breaks the memory reading, which matters more."""
-        self._memory()
+
+        def read_memory() -> None:
+            handle = self._device.handle
+            self._calls("memory", lambda nvml: nvml.nvmlDeviceGetMemoryInfo(handle, nvml.nvmlMemory_v2))
+
+        read_memory()
         self._take(self._samples[0])
         try:
-            self._memory()
+            read_memory()
         except ReadingError as error:
             self.close()
             raise ReadingError(because("gpm-breaks-memory"), for_good=True) from error
-
-    def _memory(self) -> None:
-        self._calls(
-            "memory", lambda nvml: nvml.nvmlDeviceGetMemoryInfo(self._device.handle, nvml.nvmlMemory_v2)
-        )
 
     def _take(self, sample: object) -> None:
         board, instance = self._device.board, self._device.mig_instance

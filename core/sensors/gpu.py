@@ -104,7 +104,12 @@ class GpuReader:
         if self._device or not self._retry.ready(now_ns):
             return []
         try:
-            calls = self._start()
+            if self._calls is None:
+                self._calls = NvmlCalls(self._load(), self._clock)
+            calls = self._calls
+            if not self._started:
+                calls("nvmlInit", lambda nvml: nvml.nvmlInit())
+                self._started = True
             self._device = find_device(calls, wanted)
         except ReadingError as error:
             self._retry.failed(now_ns, error)
@@ -117,14 +122,6 @@ class GpuReader:
         self._readings.refresh(now_ns)
         self._told = None
         return [structs.replace(info, missing={**info.missing, **self._readings.unavailable(now_ns)})]
-
-    def _start(self) -> NvmlCalls:
-        if self._calls is None:
-            self._calls = NvmlCalls(self._load(), self._clock)
-        if not self._started:
-            self._calls("nvmlInit", lambda nvml: nvml.nvmlInit())
-            self._started = True
-        return self._calls
 
     def _drop_device(self) -> None:
         readings, self._readings, self._device = self._readings, None, None

@@ -38,21 +38,18 @@ class Field:
         """Read it again, unless it is given up or backing off."""
         if not self.retry.ready(now_ns):
             return
-        while True:
-            try:
-                self.value = calls(self.name, self._ways[0])
-            except ReadingError as error:
-                self.value = None
-                if error.for_good and len(self._ways) > 1:
-                    del self._ways[0]
-                    continue
-                unsupported = isinstance(error, NvmlError) and error.code == NOT_SUPPORTED
-                self.retry.failed(
-                    now_ns, ReadingError(because("mig"), for_good=True) if mig and unsupported else error
-                )
+        try:
+            self.value = calls(self.name, self._ways[0])
+            self.retry.worked(now_ns)
+        except ReadingError as error:
+            self.value = None
+            if error.for_good and len(self._ways) > 1:
+                del self._ways[0]
+                self.refresh(calls, now_ns, mig=mig)
+            elif mig and isinstance(error, NvmlError) and error.code == NOT_SUPPORTED:
+                self.retry.failed(now_ns, ReadingError(because("mig"), for_good=True))
             else:
-                self.retry.worked(now_ns)
-            return
+                self.retry.failed(now_ns, error)
 
 
 class UtilSamples:

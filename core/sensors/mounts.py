@@ -48,10 +48,11 @@ def parse_mountinfo(text: str) -> tuple[Mount, ...]:
     mounts = []
     for line in text.splitlines():
         front, separator, back = line.partition(" - ")
-        head, tail = front.split(" "), back.split(" ")
+        head = [_OCTAL.sub(lambda match: chr(int(match[1], 8)), field) for field in front.split(" ")]
+        tail = back.split(" ")
         if separator and len(head) >= 6 and len(tail) >= 3:
             options = frozenset(tail[2].split(","))
-            mounts.append(Mount(_unescape(head[3]), _unescape(head[4]), tail[0], options))
+            mounts.append(Mount(head[3], head[4], tail[0], options))
     return tuple(mounts)
 
 
@@ -114,7 +115,3 @@ def _locate(root: Path, mount: Mount, path: str, version: Literal[1, 2]) -> Cgro
         candidate = top / inside.relative_to(shown)
         own = candidate if candidate.is_dir() else top
     return CgroupDir(version, own, top)
-
-
-def _unescape(text: str) -> str:
-    return _OCTAL.sub(lambda match: chr(int(match[1], 8)), text)

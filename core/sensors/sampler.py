@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from idlegap.core.protocol.events import CpuSample, GpuSample, HostInfo, SensorEvent
+from idlegap.core.protocol.events import CpuSample, GpuSample, SensorEvent
 from idlegap.core.protocol.reasons import Reason, because
 from idlegap.core.sensors.cgroup import CgroupReader
 from idlegap.core.sensors.cpu import CPU_FIELDS, CpuCounters, CpuReader
@@ -42,22 +42,22 @@ class HostReader:
         self.cpu = CpuReader(root, counters)
 
     def tick(self, now_ns: int) -> list[SensorEvent]:
+        host = None
+        if not self._described:
+            self._described = True
+            affinity = os.sched_getaffinity(0)
+            host = read_host(self._root, self._mounts, affinity, self._cgroup.quota, now_ns)
         events = [
-            None if self._described else self._describe(now_ns),
+            host,
             self.cpu.sample(now_ns),
             self._cgroup.sample(now_ns),
             self._stale_gpu(now_ns) if self._stale_every.due(now_ns) else None,
         ]
-        self._described = True
         return [event for event in events if event is not None]
 
     def broken(self, now_ns: int, reason: Reason) -> CpuSample:
         """A sample in which every reading is missing for the same reason."""
         return CpuSample(t_ns=now_ns, core_pct=(), missing=dict.fromkeys(CPU_FIELDS, reason))
-
-    def _describe(self, now_ns: int) -> HostInfo:
-        affinity = os.sched_getaffinity(0)
-        return read_host(self._root, self._mounts, affinity, self._cgroup.quota, now_ns)
 
 
 class Sampler:

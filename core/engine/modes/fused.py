@@ -21,15 +21,6 @@ COMPILE_CALLS = 3
 """The first call compiles; under reduce-overhead the second records and the third replays."""
 
 
-def compile_obstacle(workload: Workload) -> Reason | None:
-    """Why inductor cannot be used here, None if it can."""
-    if not workload.device.is_cuda:
-        return because("needs-cuda")
-    if torch.utils._triton.has_triton():
-        return graph_obstacle(workload.static)
-    return because("needs-triton")
-
-
 def settle(workload: Workload, step: Callable[[], torch.Tensor]) -> None:
     """Call `step` until it is compiled; positions and token are left as they were. Raises
     ModeError where dynamo, inductor or the kernels' compiler gave up."""
@@ -95,15 +86,30 @@ def forget_compiled() -> None:
     torch._dynamo.reset()
 
 
-class Fused(Mode):
-    """Inductor kernels with grouped attention, launched by the host one after the other."""
+class InductorMode(Mode):
+    """A mode whose `prepare` makes `compiled_step` with inductor."""
 
-    name: ClassVar[ModeName] = "fused"
     compiled_step: Callable[[], torch.Tensor]
 
     @classmethod
     def obstacle(cls, workload: Workload) -> Reason | None:
-        return compile_obstacle(workload)
+        if not workload.device.is_cuda:
+            return because("needs-cuda")
+        if torch.utils._triton.has_triton():
+            return graph_obstacle(workload.static)
+        return because("needs-triton")
+
+    def step(self) -> torch.Tensor:
+        return self.compiled_step()
+
+    def release(self) -> None:
+        del self.compiled_step
+
+
+class Fused(InductorMode):
+    """Inductor kernels with grouped attention, launched by the host one after the other."""
+
+    name: ClassVar[ModeName] = "fused"
 
     def enter(self) -> None:
         # Dynamo guards on this name: the compiled code is found again only under its own.
@@ -126,9 +132,6 @@ class Fused(Mode):
             work.tuned_step = step
         self.compiled_step = work.tuned_step
 
-    def step(self) -> torch.Tensor:
-        return self.compiled_step()
-
     def release(self) -> None:
         self.workload.tuned_step = None
-        del self.compiled_step
+        super().release()

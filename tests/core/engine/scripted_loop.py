@@ -4,6 +4,7 @@ import queue
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import msgspec
 import torch
 
 from idlegap.core.engine.available_modes import Lineup
@@ -155,14 +156,12 @@ def run_scripted(
     DecodeLoop(
         lineup,
         rebuild,
-        first_mode=first_mode,
-        new_tokens=SETTINGS.new_tokens,
+        settings=msgspec.structs.replace(SETTINGS, mode=first_mode, profile_every_ns=profile_every_ns),
         outbox=outbox,
         commands=Script(commands or {}, stop_at),  # type: ignore[arg-type]
         clock=clock,
         counters=ThreadCounters(),
         profiler=profiler,  # type: ignore[arg-type]
-        profile_every_ns=profile_every_ns,
         lengths=lengths,
     ).run()
     return Ran(outbox.drain())
