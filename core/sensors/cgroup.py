@@ -52,10 +52,9 @@ def throttling(directory: Path, version: int) -> Throttling:
     except OSError as error:
         raise ReadingError(because("cpu-stat-unreadable", detail=error.strerror or "")) from error
     fields = dict(line.split(maxsplit=1) for line in text.splitlines() if " " in line.strip())
+    time, unit_ns = ("throttled_usec", 1000) if version == 2 else ("throttled_time", 1)
     try:
-        if version == 2:
-            return Throttling(int(fields["nr_throttled"]), int(fields["throttled_usec"]) * 1000)
-        return Throttling(int(fields["nr_throttled"]), int(fields["throttled_time"]))
+        return Throttling(int(fields["nr_throttled"]), int(fields[time]) * unit_ns)
     except (KeyError, ValueError) as error:
         raise ReadingError(because("no-cpu-controller")) from error
 

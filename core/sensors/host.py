@@ -75,7 +75,8 @@ def read_host(
     memory = memory_bytes(read_text(root / "proc/meminfo"))
     if memory is None:
         missing["memory_bytes"] = because("unreadable", path="/proc/meminfo")
-    if _is_gvisor(root):
+    gvisor = _GVISOR_BUILD in read_text(root / "proc/version")
+    if gvisor:
         missing["core_pct"] = because("gvisor", what="CPU times")
         missing["run_delay_ns"] = because("gvisor", what="run delay")
     return HostInfo(
@@ -87,15 +88,10 @@ def read_host(
         usable_cores=min(float(len(allowed)), quota if quota is not None else float("inf")),
         memory_bytes=memory,
         virtualization=_virtualization(root, cpuinfo.get("flags", "").split()),
-        container=_container(root, mounts),
+        container="gVisor (no CPU times, no run delay)" if gvisor else _container(root, mounts),
         kernel=read_text(root / "proc/sys/kernel/osrelease"),
         missing=missing,
     )
-
-
-def _is_gvisor(root: Path) -> bool:
-    """Whether the kernel is gVisor's, which keeps neither CPU times nor run delay."""
-    return _GVISOR_BUILD in read_text(root / "proc/version")
 
 
 def _virtualization(root: Path, cpu_flags: Sequence[str]) -> str | None:
@@ -116,8 +112,6 @@ def _virtualization(root: Path, cpu_flags: Sequence[str]) -> str | None:
 
 def _container(root: Path, mounts: Sequence[Mount]) -> str | None:
     """The container runtime, and what it makes of the CPU readings; None outside of one."""
-    if _is_gvisor(root):
-        return "gVisor (no CPU times, no run delay)"
     name = _runtime(root)
     replaced = sorted(mount.point.removeprefix("/proc/") for mount in mounts if mount.fstype == "fuse.lxcfs")
     return f"{name or 'LXC'}, lxcfs replaces {', '.join(replaced)}" if replaced else name

@@ -42,9 +42,6 @@ _EVENT_REASONS = (
 )
 """Bits of ``nvmlClocksEventReasons``."""
 
-_FIRST_RETRY_NS = 1 * SECOND
-_LONGEST_RETRY_NS = 30 * SECOND
-
 
 class Nvml(Protocol):
     """The part of ``pynvml`` (nvidia-ml-py) that is used here. Handles are opaque."""
@@ -154,7 +151,7 @@ class Retry:
         self.dead, self._reason = error.for_good, error.reason
         if self._fresh_ns is None:
             self._fresh_ns = now_ns
-        self._pause_ns = min(max(_FIRST_RETRY_NS, 2 * self._pause_ns), _LONGEST_RETRY_NS)
+        self._pause_ns = min(max(1 * SECOND, 2 * self._pause_ns), 30 * SECOND)
         self._retry_ns = now_ns + self._pause_ns
 
     def reason(self, now_ns: int) -> Reason | None:

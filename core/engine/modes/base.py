@@ -43,19 +43,6 @@ def rewind(cache: Cache, saved: list[torch.Tensor]) -> None:
         layer.cumulative_length.copy_(value)
 
 
-def graph_obstacle(cache: Cache) -> Reason | None:
-    """Why a step over this cache must not be captured, or None.
-
-    A sliding layer decides on a Python integer whether its window is full; a graph would
-    freeze that decision.
-    """
-    if any(getattr(layer, "is_sliding", False) for layer in cache.layers):
-        return because("sliding-window")
-    if not all(hasattr(layer, "cumulative_length") for layer in cache.layers):
-        return because("position-on-host")
-    return None
-
-
 @dataclass(slots=True)
 class Workload:
     """What all modes share: the model, the prompt, the one token buffer and the static cache.
@@ -85,6 +72,20 @@ class Workload:
         """Choose among the attention functions registered with transformers."""
         if self.model.config._attn_implementation != name:
             self.model.set_attn_implementation(name)
+
+
+def graph_obstacle(workload: Workload) -> Reason | None:
+    """Why a step over the static cache cannot be captured, or None."""
+    layers = workload.static.layers
+    if not workload.device.is_cuda:
+        return because("needs-cuda")
+    # A sliding layer decides on a Python integer whether its window is full; a graph would freeze
+    # that decision.
+    if any(getattr(layer, "is_sliding", False) for layer in layers):
+        return because("sliding-window")
+    if not all(hasattr(layer, "cumulative_length") for layer in layers):
+        return because("position-on-host")
+    return None
 
 
 def decode_one_token(model: PreTrainedModel, token: torch.Tensor, cache: Cache) -> torch.Tensor:

@@ -93,11 +93,9 @@ class InductorMode(Mode):
 
     @classmethod
     def obstacle(cls, workload: Workload) -> Reason | None:
-        if not workload.device.is_cuda:
-            return because("needs-cuda")
-        if torch.utils._triton.has_triton():
-            return graph_obstacle(workload.static)
-        return because("needs-triton")
+        if workload.device.is_cuda and not torch.utils._triton.has_triton():
+            return because("needs-triton")
+        return graph_obstacle(workload)
 
     def step(self) -> torch.Tensor:
         return self.compiled_step()

@@ -62,9 +62,7 @@ class Graph(Mode):
 
     @classmethod
     def obstacle(cls, workload: Workload) -> Reason | None:
-        if not workload.device.is_cuda:
-            return because("needs-cuda")
-        return graph_obstacle(workload.static)
+        return graph_obstacle(workload)
 
     def prepare(self) -> None:
         self._captured = StepGraph(self.workload, lambda: self.eager_step(self.workload))

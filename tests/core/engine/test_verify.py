@@ -105,3 +105,13 @@ def test_a_difference_of_rounding_is_not_flagged_where_eager_repeats_bitwise(wor
     assert verified.noise_diff == 0
     assert verified.logit_diff > 0
     assert not verified.flagged
+
+
+def test_what_verification_keeps_is_known(run_loop, loaded, device):
+    from idlegap.core.engine.available_modes import Lineup
+    from tests.core.engine.scripted_loop import SETTINGS
+
+    baseline = Lineup.build(loaded, device, SETTINGS).modes["eager-static"]
+    verifier = Verifier(baseline, 4)
+    logits = 4 * loaded.model.config.vocab_size * torch.finfo(loaded.model.dtype).bits // 8
+    assert verifier.held_bytes == logits + 4 * torch.long.itemsize
