@@ -21,8 +21,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch.autograd import DeviceType  # type: ignore[attr-defined]
@@ -65,8 +64,7 @@ def _as_profiler_error() -> Iterator[None]:
         raise ProfilerError(first_line(error)) from error
 
 
-@dataclass(frozen=True, slots=True)
-class Marker:
+class Marker(NamedTuple):
     """A kernel that no decode step launches: how to launch it, and part of its name."""
 
     launch: Callable[[], Any]

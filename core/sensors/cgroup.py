@@ -7,8 +7,8 @@ Documentation/scheduler/sched-bwc.rst (v1) and Documentation/accounting/psi.rst.
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from idlegap.core.protocol.events import CgroupSample
 from idlegap.core.protocol.reasons import Reason, because
@@ -21,11 +21,10 @@ QUOTA_EVERY_NS = 10 * SECOND
 _SOME_TOTAL = re.compile(r"^some .*\btotal=([0-9]+)", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Throttling:
+class Throttling(NamedTuple):
     """Cumulative: how often, and for how long (summed over CPUs), a cgroup was held back."""
 
-    count: int
+    times: int
     time_ns: int
 
 
@@ -123,7 +122,7 @@ class CgroupReader:
         return CgroupSample(
             t_ns=now_ns,
             quota_cores=self.quota,
-            throttled=held.count if held else None,
+            throttled=held.times if held else None,
             throttled_ns=held.time_ns if held else None,
             cgroup_pressure_us=own_us,
             system_pressure_us=system_us,
@@ -154,7 +153,7 @@ class CgroupReader:
             raise ReadingError(because("first-reading") if self._throttling else reason)
         # Counters may run backwards under lxcfs.
         return Throttling(
-            sum(max(0, after.count - earlier.count) for earlier, after in pairs),
+            sum(max(0, after.times - earlier.times) for earlier, after in pairs),
             sum(max(0, after.time_ns - earlier.time_ns) for earlier, after in pairs),
         )
 
