@@ -44,7 +44,7 @@ from benchmarks.machine_faults import NvmlStorm, QuotaGroup, QuotaOnDisk
 from benchmarks.rig import Rig
 from idlegap.core.protocol.events import AnyEvent, CpuSample, HostInfo, TokenBatch
 from idlegap.core.protocol.settings import Settings
-from idlegap.core.sensors.errors import ReadingError
+from idlegap.core.sensors.reading import ReadingError
 from idlegap.core.session.state import State
 
 NOTHING = "nothing"

@@ -19,12 +19,12 @@ import torch
 from benchmarks.modes import prepare, run
 from idlegap.core.engine.available_modes import Lineup
 from idlegap.core.engine.device import Device, choose_device
-from idlegap.core.engine.environment import prepare_environment
 from idlegap.core.engine.errors import UnsupportedError
 from idlegap.core.engine.model import LoadedModel, load_model
 from idlegap.core.engine.modes import Mode
 from idlegap.core.engine.profile import Profiler
-from idlegap.core.engine.token_writer import WARM_UP_TOKENS
+from idlegap.core.engine.tokens import WARM_UP_TOKENS
+from idlegap.core.engine.worker import prepare_environment
 from idlegap.core.protocol.modes import BASELINE, REPLAYED
 from idlegap.core.protocol.settings import Settings
 from idlegap.core.system.locations import cache_dir

@@ -17,15 +17,15 @@ from typing import Any
 import torch
 
 from idlegap.core.engine.available_modes import Lineup
-from idlegap.core.engine.bandwidth import measure_bandwidth
 from idlegap.core.engine.device import choose_device
-from idlegap.core.engine.environment import prepare_environment
 from idlegap.core.engine.errors import ModeError
+from idlegap.core.engine.microbenchmarks import measure_bandwidth
 from idlegap.core.engine.model import load_model
 from idlegap.core.engine.modes import Mode
 from idlegap.core.engine.profile import Profiler
-from idlegap.core.engine.token_writer import WARM_UP_TOKENS
+from idlegap.core.engine.tokens import WARM_UP_TOKENS
 from idlegap.core.engine.verify import Verifier
+from idlegap.core.engine.worker import prepare_environment
 from idlegap.core.measure.device_time import split_token
 from idlegap.core.measure.roofline import mbu, weight_stream_bound_ns
 from idlegap.core.measure.statistics import quantile

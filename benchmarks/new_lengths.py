@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -38,7 +39,7 @@ def measure(device_name: str, tokens: int, rounds: int) -> dict[str, Any]:
     from idlegap.core.engine.device import choose_device
     from idlegap.core.engine.model import load_model
     from idlegap.core.engine.profile import Profiler
-    from idlegap.core.engine.timing import StepTimer
+    from idlegap.core.engine.tokens import timed_step
     from idlegap.core.protocol.settings import Settings
     from idlegap.core.sensors.thread import ThreadCounters
 
@@ -47,11 +48,11 @@ def measure(device_name: str, tokens: int, rounds: int) -> dict[str, Any]:
     settings = Settings(prompt_tokens=512, new_tokens=tokens)
     mode = Lineup.build(load_model(None, device, lambda *_: None), device, settings).modes["eager"]
     mode.enter()
-    timer = StepTimer(time.perf_counter_ns, ThreadCounters())
+    step = partial(timed_step, clock=time.perf_counter_ns, counters=ThreadCounters())
     found: dict[str, Any] = {"device": device.name, "torch": torch.__version__, "rounds": []}
     for _ in range(rounds):
         mode.prefill()
-        timed = [timer.step(mode) for _ in range(tokens)]
+        timed = [step(mode) for _ in range(tokens)]
         found["rounds"].append(
             {
                 "wall_ms": median(t.wall_ns for t in timed) / 1e6,
@@ -61,7 +62,7 @@ def measure(device_name: str, tokens: int, rounds: int) -> dict[str, Any]:
     if device.is_cuda:
         mode.prefill()
         profiler = Profiler(device)
-        window = [profiler.take(mode.name, lambda: timer.step(mode)) for _ in range(2)][-1]
+        window = [profiler.take(mode.name, lambda: step(mode)) for _ in range(2)][-1]
         if not window.accepted:
             return found | {"attention": words(window.reason)}
         named = (kernel for kernel in window.top if any(word in kernel.name.lower() for word in ATTENTION))

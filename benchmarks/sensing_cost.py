@@ -25,7 +25,7 @@ from idlegap.core.engine.device import choose_device
 from idlegap.core.engine.errors import ModeError, UnsupportedError
 from idlegap.core.engine.model import load_model
 from idlegap.core.engine.modes import Mode
-from idlegap.core.engine.timing import StepTimer
+from idlegap.core.engine.tokens import timed_step
 from idlegap.core.measure.statistics import paired_ratio_interval, quantile
 from idlegap.core.protocol.settings import Settings
 from idlegap.core.sensors.host import read_host
@@ -100,12 +100,12 @@ def compare(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _ratio(mode: Mode, options: argparse.Namespace) -> dict[str, Any]:
-    timers = [StepTimer(time.perf_counter_ns, kind()) for kind in (ThreadCounters, NoCounters)]
+    counters = (ThreadCounters(), NoCounters())
     runs: tuple[list[float], list[float]] = ([], [])
     for turn in range(options.pairs + 1):
         # Each begins a pair as often as the other, so that a steady drift cancels.
         for which in (0, 1) if turn % 2 else (1, 0):
-            spacing_ns = _spacing_ns(mode, timers[which], options.tokens)
+            spacing_ns = _spacing_ns(mode, counters[which], options.tokens)
             if turn:  # the first pair warms up
                 runs[which].append(spacing_ns)
     sensed, bare = runs
@@ -121,12 +121,12 @@ def _ratio(mode: Mode, options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _spacing_ns(mode: Mode, timer: StepTimer, tokens: int) -> float:
+def _spacing_ns(mode: Mode, counters: ThreadCounters, tokens: int) -> float:
     """Mean time from the start of one token to that of the next over a round: it holds the sensing,
     which a token's own wall time leaves out."""
     mode.enter()
     mode.prefill()
-    starts_ns = [timer.step(mode).start_ns for _ in range(tokens)][LEAD_IN:]
+    starts_ns = [timed_step(mode, time.perf_counter_ns, counters).start_ns for _ in range(tokens)][LEAD_IN:]
     return (starts_ns[-1] - starts_ns[0]) / (len(starts_ns) - 1)
 
 

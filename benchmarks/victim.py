@@ -205,8 +205,7 @@ class LoopEngine(ModelEngine):
         DecodeLoop(
             lineup,
             lambda batch, prompt_tokens: lineup,
-            first_mode="eager-static",
-            new_tokens=self.settings.new_tokens,
+            settings=msgspec.structs.replace(self.settings, mode="eager-static"),
             outbox=self.outbox,
             commands=self.commands,
             clock=self.clock,

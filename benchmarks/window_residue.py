@@ -67,7 +67,7 @@ def measure(arm: str, tokens: int, more_windows: int) -> dict[str, Any]:
     from idlegap.core.engine.model import load_model
     from idlegap.core.engine.modes import Mode
     from idlegap.core.engine.profile import Profiler
-    from idlegap.core.engine.timing import StepTimer
+    from idlegap.core.engine.tokens import timed_step
     from idlegap.core.protocol.settings import Settings
     from idlegap.core.sensors.thread import ThreadCounters
     from idlegap.core.text.reasons import words
@@ -80,7 +80,7 @@ def measure(arm: str, tokens: int, more_windows: int) -> dict[str, Any]:
     graph.enter()
     graph.prefill()
     graph.prepare()
-    timer = StepTimer(time.perf_counter_ns, ThreadCounters())
+    counters = ThreadCounters()
     result: dict[str, Any] = {}
 
     def note(name: str, value: Any) -> None:
@@ -90,7 +90,7 @@ def measure(arm: str, tokens: int, more_windows: int) -> dict[str, Any]:
     def steps(mode: Mode, count: int) -> dict[str, float]:
         mode.enter()
         mode.prefill()
-        timed = [timer.step(mode) for _ in range(count)][8:]
+        timed = [timed_step(mode, time.perf_counter_ns, counters) for _ in range(count)][8:]
         return {
             "wall_ms": median(t.wall_ns for t in timed) / 1e6,
             "dispatch_ms": median(t.dispatch_ns for t in timed) / 1e6,

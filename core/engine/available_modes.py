@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import torch
 import transformers
 
-from idlegap.core.engine.device import Device
+from idlegap.core.engine.device import Device, one_memory_error
 from idlegap.core.engine.errors import UnsupportedError
 from idlegap.core.engine.model import LoadedModel, make_prompt
 from idlegap.core.engine.modes import MODE_CLASSES, Mode, Workload
-from idlegap.core.engine.out_of_memory import memory_reason, one_memory_error
 from idlegap.core.protocol.events import EngineReady, ModeStatus
 from idlegap.core.protocol.modes import BASELINE, ModeName
 from idlegap.core.protocol.reasons import Reason, because
@@ -30,12 +29,9 @@ class Lineup:
 
     @classmethod
     def build(cls, loaded: LoadedModel, device: Device, settings: Settings) -> "Lineup":
-        """Make prompt and cache for `settings` and ask each mode whether it can run.
-
-        Raises:
-            UnsupportedError: no mode can run, the first one asked for cannot, a round is longer
-                than what the model was made for, or there is no memory for the prompts.
-        """
+        """Make prompt and cache for `settings` and ask each mode whether it can run. Raises
+        UnsupportedError where no mode can run or the first one asked for cannot, a round is longer
+        than what the model was made for, or there is no memory for the prompts."""
         longest = getattr(loaded.model.config.get_text_config(decoder=True), "max_position_embeddings", None)
         asked = max(settings.round_len, settings.max_cache_len or 0)
         if longest is not None and asked > longest:
@@ -48,7 +44,7 @@ class Lineup:
                 prompt = make_prompt(loaded, device, settings.prompt_tokens, settings.batch)
                 workload = Workload.build(loaded.model, device, prompt, settings.cache_len)
         except torch.OutOfMemoryError as error:
-            raise UnsupportedError(words(memory_reason(device, settings.batch))) from error
+            raise UnsupportedError(words(device.memory_reason(settings.batch))) from error
         lineup = cls(workload, {}, {})
         for name, mode_class in MODE_CLASSES.items():
             obstacle = mode_class.obstacle(workload)

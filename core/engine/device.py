@@ -1,10 +1,13 @@
-"""Choosing the device, and the device operations that the engine needs."""
+"""Choosing the device, the device operations that the engine needs, and running out of its memory."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
 
-from idlegap.core.engine.errors import UnsupportedError
+from idlegap.core.engine.errors import UnsupportedError, is_out_of_memory
+from idlegap.core.protocol.reasons import Code, Reason, because
 from idlegap.core.protocol.settings import Wait, parse_device
 
 
@@ -49,13 +52,15 @@ class Device:
         """Most memory that PyTorch had allocated at one time since the reset; None on the CPU."""
         return torch.cuda.max_memory_allocated(self.torch) if self.is_cuda else None
 
+    def memory_reason(self, batch: int) -> Reason:
+        """Whose memory was not enough for what, and what would need less."""
+        code: Code = "no-memory-for-batch" if batch > 1 else "no-memory-for-prompt"
+        return because(code, memory="device memory" if self.is_cuda else "memory", batch=batch)
+
 
 def choose_device(text: str, wait: Wait = "spin") -> Device:
-    """Resolve ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
-
-    Raises:
-        UnsupportedError: CUDA was asked for by name and this machine has none.
-    """
+    """Resolve ``auto``, ``cpu``, ``cuda`` or ``cuda:N``; UnsupportedError where CUDA was asked for by
+    name and this machine has none."""
     kind, index = parse_device(text)
     if kind == "cpu" or (kind == "auto" and not torch.cuda.is_available()):
         return Device(torch.device("cpu"), "CPU", None)
@@ -78,3 +83,16 @@ def choose_device(text: str, wait: Wait = "spin") -> Device:
     torch.cuda.set_device(index)
     properties = torch.cuda.get_device_properties(index)
     return Device(torch.device("cuda", index), properties.name, str(properties.uuid), wait)
+
+
+@contextmanager
+def one_memory_error() -> Iterator[None]:
+    """Raise torch.OutOfMemoryError for a failed allocation on the CPU too, as CUDA does."""
+    try:
+        yield
+    except torch.OutOfMemoryError:
+        raise
+    except (RuntimeError, MemoryError) as error:
+        if is_out_of_memory(error):
+            raise torch.OutOfMemoryError(str(error)) from error
+        raise

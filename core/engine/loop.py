@@ -16,16 +16,13 @@ import msgspec
 import torch
 
 from idlegap.core.engine.available_modes import Lineup
-from idlegap.core.engine.cache_lengths import LengthLog
+from idlegap.core.engine.device import one_memory_error
 from idlegap.core.engine.errors import ModeError, UnsupportedError
-from idlegap.core.engine.launch_cost import probe_dispatch
+from idlegap.core.engine.microbenchmarks import probe_dispatch
 from idlegap.core.engine.modes import Mode, forget_compiled
-from idlegap.core.engine.out_of_memory import memory_reason, one_memory_error
 from idlegap.core.engine.outbox import Outbox
 from idlegap.core.engine.profile import WINDOW_STEPS, Profiler
-from idlegap.core.engine.round_text import GeneratedText
-from idlegap.core.engine.timing import StepTimer
-from idlegap.core.engine.token_writer import TokenWriter
+from idlegap.core.engine.tokens import LengthLog, TokenWriter, timed_step
 from idlegap.core.engine.verify import Verifier
 from idlegap.core.protocol.commands import (
     AnyCommand,
@@ -51,6 +48,7 @@ from idlegap.core.protocol.events import (
 )
 from idlegap.core.protocol.modes import BASELINE, ModeName, mode_spec
 from idlegap.core.protocol.reasons import Reason, because
+from idlegap.core.protocol.settings import Settings
 from idlegap.core.sensors.thread import ThreadCounters
 from idlegap.core.text.reasons import words
 
@@ -74,55 +72,52 @@ class DecodeLoop:
         lineup: Lineup,
         rebuild: Callable[[int, int], Lineup],
         *,
-        first_mode: ModeName,
-        new_tokens: int,
+        settings: Settings,
         outbox: Outbox,
         commands: "queue.SimpleQueue[AnyCommand]",
         clock: Callable[[], int],
         counters: ThreadCounters,
         tokenizer: Any = None,
         profiler: Profiler | None = None,
-        profile_every_ns: int | None = None,
         lengths: LengthLog | None = None,
         unpinned: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         """`rebuild(batch, prompt_tokens)` makes the lineup for another shape.
 
-        Without a `profiler` (on the CPU) no window is taken; with `profile_every_ns` None only
-        when asked for. Without `lengths` (on the CPU) no cache length is new. `unpinned` is entered
-        while a mode is prepared.
+        Without a `profiler` (on the CPU) no window is taken. Without `lengths` (on the CPU) no cache
+        length is new. `unpinned` is entered while a mode is prepared.
         """
         self._modes = lineup.modes
         self._refused = lineup.refused
         self._rebuild = rebuild
-        self._first_mode = first_mode
         self._profiler = profiler
-        self._profile_every_ns = profile_every_ns
+        self._profile_every_ns = settings.profile_every_ns
         self._lengths = lengths
         self._unpinned = unpinned
         self._next_profile_ns: dict[ModeName, int] = {}
         self._verifier: Verifier | None = None
-        self._new_tokens = new_tokens
+        self._new_tokens = settings.new_tokens
         self._outbox = outbox
         self._commands = commands
         self._clock = clock
-        self._timer = StepTimer(clock, counters)
+        self._counters = counters
         self._prepared: set[ModeName] = set()
         self._has_compiled = False
-        self._mode: Mode = lineup.modes[first_mode]
+        self._mode: Mode = lineup.modes[lineup.first_mode(settings.mode)]
         self._round: Round | None = None
         self._rounds = 0
-        text = GeneratedText(tokenizer) if tokenizer is not None else None
-        self._writer = TokenWriter(outbox, clock, text)
+        self._writer = TokenWriter(outbox, clock, tokenizer)
         self._stopped = False
 
     def run(self) -> None:
         """Decode until a `Stop` command arrives."""
-        self._enter(self._first_mode)
+        self._enter(self._mode.name)
         while not self._stopped:
             if self._round is None:
                 self._begin_round()
-            self._decode_token()
+            self._step()
+            self._writer.settle(self._token_id())
+            self._finish_full_round()
             if self._profile_is_due():
                 self._take_profile()
             while not self._commands.empty():
@@ -153,8 +148,6 @@ class DecodeLoop:
                 self._reshape(batch, prompt_tokens)
             case Stop():
                 self._stopped = True
-            case _:
-                pass
 
     def _wait_paused(self) -> None:
         self._writer.flush()
@@ -167,8 +160,7 @@ class DecodeLoop:
                 self._obey(command)
                 # Whatever was done meanwhile, nothing decodes until the pause ends.
                 self._say("paused")
-        self._writer.begin_warm_up()
-        self._say("decoding")
+        self._resume()
 
     # --- modes and rounds -------------------------------------------------------
 
@@ -200,23 +192,17 @@ class DecodeLoop:
         self._say("decoding")
 
     def _fall_back(self) -> None:
-        """A mode could not be prepared: go on in the one before, or else in any that can run.
-
-        Raises:
-            UnsupportedError: none can.
-        """
+        """A mode could not be prepared: go on in the one before, or else in any that can run. Raises
+        UnsupportedError where none can."""
         if self._mode.name in self._prepared:
             self._mode.enter()
-            self._writer.begin_warm_up()
-            self._say("decoding")
+            self._resume()
             return
-        left = [
-            name for name in (BASELINE, *self._modes) if name not in self._refused and name in self._modes
-        ]
+        left = [name for name in self._modes if name not in self._refused]
         if not left:
             reasons = "; ".join(f"{name}: {words(reason)}" for name, reason in self._refused.items())
             raise UnsupportedError(f"no mode can run here: {reasons}")
-        self._enter(left[0])
+        self._enter(BASELINE if BASELINE in left else left[0])
 
     def _prepare(self, mode: Mode) -> bool:
         spec = mode_spec(mode.name)
@@ -230,8 +216,7 @@ class DecodeLoop:
                 mode.prepare()
                 mode.workload.device.synchronize()
         except (ModeError, torch.OutOfMemoryError) as error:
-            work = mode.workload
-            too_large = memory_reason(work.device, work.prompt.shape[0])
+            too_large = mode.workload.device.memory_reason(mode.workload.prompt.shape[0])
             reason = error.reason if isinstance(error, ModeError) else too_large
             self._refused[mode.name] = reason
             self._outbox.put(ModeRefused(self._clock(), mode.name, reason))
@@ -266,7 +251,7 @@ class DecodeLoop:
             self._modes[name].release()
         self._prepared.clear()
         # A step that was compiled for a mode that then failed is nobody's to release.
-        self._mode.workload.forget_tuned_step()
+        self._mode.workload.tuned_step = None
 
     def _begin_round(self) -> None:
         self._writer.flush()
@@ -306,17 +291,11 @@ class DecodeLoop:
 
     # --- tokens -----------------------------------------------------------------
 
-    def _decode_token(self) -> None:
-        """One ordinary token; the round ends with its last one."""
-        self._step()
-        self._writer.settle(self._token_id())
-        self._finish_full_round()
-
     def _step(self, *, profiled: bool = False) -> None:
         """One timed step of the current round, given to the writer. The tokens of a profile window
         stay together: what they meet is met, but not marked."""
         assert self._round is not None
-        token = self._timer.step(self._mode)
+        token = timed_step(self._mode, self._clock, self._counters)
         decoded = self._round.decoded
         new_length = self._lengths is not None and self._lengths.meet(self._mode, decoded)
         self._writer.add(
@@ -360,8 +339,7 @@ class DecodeLoop:
         pause_until_next = self._profile_every_ns or 0 if windows[-1].accepted else PROFILE_RETRY_NS
         self._next_profile_ns[self._mode.name] = self._clock() + pause_until_next
         self._finish_full_round()
-        self._writer.begin_warm_up()
-        self._say("decoding")
+        self._resume()
 
     def _reserve(self, steps: int) -> None:
         """Begin a new round where fewer than `steps` tokens remain in this one."""
@@ -394,11 +372,14 @@ class DecodeLoop:
             self._not_verified(because("no-memory-for-logits"))
         self._mode.enter()
         self._round = None
-        self._writer.begin_warm_up()
-        self._say("decoding")
+        self._resume()
 
     def _not_verified(self, reason: Reason) -> None:
         self._outbox.put(NotVerified(self._clock(), self._mode.name, reason))
+
+    def _resume(self) -> None:
+        self._writer.begin_warm_up()
+        self._say("decoding")
 
     def _say(self, stage: Stage, detail: str = "") -> None:
         self._outbox.put(EngineStage(self._clock(), stage, detail))

@@ -8,14 +8,14 @@ draws less power and runs faster.
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, Qwen2Config
 
-from idlegap.core.engine.device import Device
+from idlegap.core.engine.device import Device, one_memory_error
 from idlegap.core.engine.errors import UnsupportedError, first_line, is_out_of_memory
-from idlegap.core.engine.out_of_memory import one_memory_error
 from idlegap.core.protocol.events import Stage
 from idlegap.core.protocol.settings import SYNTHETIC_DEFAULT, SYNTHETIC_PREFIX, SYNTHETIC_TINY
 
@@ -69,39 +69,30 @@ class LoadedModel:
 
 def synthetic_config(name: str) -> Qwen2Config:
     """The shape called `name`: Qwen2.5-1.5B's own, or one small enough for any CPU."""
-    if name == SYNTHETIC_DEFAULT:
-        return Qwen2Config(
-            vocab_size=151_936,
-            hidden_size=1536,
-            intermediate_size=8960,
-            num_hidden_layers=28,
-            num_attention_heads=12,
-            num_key_value_heads=2,
-            max_position_embeddings=32_768,
-            rope_parameters={"rope_type": "default", "rope_theta": 1_000_000.0},
-            rms_norm_eps=1e-6,
-            tie_word_embeddings=True,
-            use_sliding_window=False,
-        )
-    return Qwen2Config(
-        vocab_size=512,
-        hidden_size=64,
-        intermediate_size=192,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=4096,
-        tie_word_embeddings=True,
-        use_sliding_window=False,
-    )
+    tiny: dict[str, Any] = {
+        "vocab_size": 512,
+        "hidden_size": 64,
+        "intermediate_size": 192,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "max_position_embeddings": 4096,
+    }
+    qwen: dict[str, Any] = {
+        "vocab_size": 151_936,
+        "hidden_size": 1536,
+        "intermediate_size": 8960,
+        "num_hidden_layers": 28,
+        "num_attention_heads": 12,
+        "max_position_embeddings": 32_768,
+        "rope_parameters": {"rope_type": "default", "rope_theta": 1_000_000.0},
+    }
+    shape = qwen if name == SYNTHETIC_DEFAULT else tiny
+    return Qwen2Config(**shape, num_key_value_heads=2, tie_word_embeddings=True, use_sliding_window=False)
 
 
 def load_model(name: str | None, device: Device, progress: Progress) -> LoadedModel:
-    """Build or load `name` on `device`; None picks the shape that suits the device.
-
-    Raises:
-        UnsupportedError: the model does not exist, cannot be read or does not fit.
-    """
+    """Build or load `name` on `device`; None picks the shape that suits the device. Raises
+    UnsupportedError where the model does not exist, cannot be read or does not fit."""
     name = name or (SYNTHETIC_DEFAULT if device.is_cuda else SYNTHETIC_TINY)
     try:
         with one_memory_error():
@@ -163,12 +154,14 @@ def _download(name: str, progress: Progress) -> Path:
 
     progress("downloading", name, None)
 
+    nowhere = SimpleNamespace(write=len, flush=lambda: None)
+
     class ReportingBar(tqdm):  # type: ignore[misc]
         """The bar that the hub client moves, drawing nothing and reporting bytes instead."""
 
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             self.reports_bytes = kwargs.get("unit") == "B"
-            super().__init__(*args, **{**kwargs, "disable": False, "file": _Nowhere()})
+            super().__init__(*args, **{**kwargs, "disable": False, "file": nowhere})
 
         def update(self, n: float | None = 1) -> bool | None:
             shown: bool | None = super().update(n)
@@ -192,16 +185,6 @@ def _download(name: str, progress: Progress) -> Path:
             f"--model {name}: neither a local folder nor obtainable from the hub: {first_line(error)}",
             f"check the name and the network, or use {SYNTHETIC_DEFAULT} which needs no download",
         ) from error
-
-
-class _Nowhere:
-    """A sink for the text of a progress bar whose numbers are reported another way."""
-
-    def write(self, text: str) -> int:
-        return len(text)
-
-    def flush(self) -> None:
-        pass
 
 
 def make_prompt(loaded: LoadedModel, device: Device, tokens: int, batch: int) -> torch.Tensor:

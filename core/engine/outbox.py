@@ -2,6 +2,7 @@
 
 import queue
 from collections.abc import Callable
+from contextlib import suppress
 
 from idlegap.core.protocol.events import Dropped, EngineEvent
 
@@ -25,7 +26,7 @@ class Outbox:
         if not self._offer(event):
             self._dropped += 1
 
-    def _offer(self, event: EngineEvent) -> bool:
+    def _offer(self, event: EngineEvent | None) -> bool:
         try:
             self._queue.put_nowait(event)
         except queue.Full:
@@ -39,20 +40,13 @@ class Outbox:
     def drain(self) -> list[EngineEvent]:
         """Everything queued now, without waiting."""
         events: list[EngineEvent] = []
-        while True:
-            try:
-                event = self._queue.get_nowait()
-            except queue.Empty:
-                return events
-            if event is not None:
-                events.append(event)
+        with suppress(queue.Empty):
+            while True:
+                if (event := self._queue.get_nowait()) is not None:
+                    events.append(event)
+        return events
 
     def close(self) -> None:
         """Mark the end; `take` returns None when it gets there."""
-        while True:
-            try:
-                self._queue.put_nowait(None)
-            except queue.Full:
-                self._queue.get_nowait()
-            else:
-                return
+        while not self._offer(None):
+            self._queue.get_nowait()

@@ -23,11 +23,7 @@ THIS_THREAD = 0
 class Placement:
     """Pins and nices the thread that calls it; every method belongs to that one thread.
 
-    Args:
-        core: the only core to run on, None for all that the process may use.
-        nice: nice value, None to leave it.
-        set_nice: sets the nice value of the calling thread or raises OSError.
-        autogroup: this process's group of the scheduler; see `_nice_session`.
+    With `core` None it may run on all that the process may use; with `nice` None that is left alone.
     """
 
     def __init__(
@@ -80,19 +76,16 @@ class Placement:
             return None
         try:
             self._set_nice(self._nice)
-            self._nice_session(self._nice)
+            # With autogroup on, a nice value counts only against tasks of the same session, and the
+            # session has one of its own against the others (sched(7)). The engine process leads its
+            # session; in a session that the user shares with it, nothing is touched.
+            if os.getsid(0) == os.getpid():
+                with suppress(FileNotFoundError):
+                    self._autogroup.write_text(str(self._nice))
         except OSError as error:
             code: Code = "nice-needs-root" if self._nice < 0 else "nice-refused"
             return because(code, nice=self._nice, detail=error.strerror or "")
         return None
-
-    def _nice_session(self, nice: int) -> None:
-        """With autogroup on, a nice value counts only against tasks of the same session, and
-        the session has one of its own against the others (sched(7)). The engine process leads
-        its session; in a session that the user shares with it, nothing is touched."""
-        if os.getsid(0) == os.getpid():
-            with suppress(FileNotFoundError):
-                self._autogroup.write_text(str(nice))
 
 
 def _ranges(cores: set[int]) -> str:

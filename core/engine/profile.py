@@ -12,16 +12,16 @@ Known faults of repeated profiling sessions, and what is done about each:
   window is accepted only if its kernel count equals that of the mode's window before it.
 - Sessions leak host memory until the collector runs: it runs after every window.
 - A session leaves CUPTI attached to the driver, which slows everything after it: it is detached
-  (`core.engine.profiler_detach`).
+  (`Detacher`).
 - Another CUPTI client (nsys, ncu) leaves nothing for us: the window says so.
 """
 
 import gc
+import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch.autograd import DeviceType  # type: ignore[attr-defined]
@@ -29,7 +29,6 @@ from torch.profiler import ProfilerActivity, profile
 
 from idlegap.core.engine.device import Device
 from idlegap.core.engine.errors import first_line
-from idlegap.core.engine.profiler_detach import Detacher
 from idlegap.core.measure.device_time import DeviceRecord, LaunchRecord, split_gaps, top_kernels, window_fault
 from idlegap.core.protocol.events import ProfileWindow
 from idlegap.core.protocol.modes import ModeName
@@ -42,13 +41,18 @@ MARGIN_MARKERS = 8
 
 TOP_KERNELS = 12
 
+KINDS: dict[str, Literal["kernel", "copy", "fill"]] = {"Memcpy": "copy", "Memset": "fill"}
+"""By the first letters of a record's name; all others are kernels."""
+
+DETACH_SWITCH = "TEARDOWN_CUPTI"
+"""Kineto reads it after each session; it has no other switch."""
+
+DETACH_CALLS = 20
+DETACH_EVERY_S = 0.001
+
 
 class ProfilerError(RuntimeError):
     """The profiler itself does not work here; decoding does."""
-
-    def __init__(self, detail: str) -> None:
-        super().__init__(detail)
-        self.reason = because("profiler-broken", detail=detail)
 
 
 @contextmanager
@@ -60,8 +64,7 @@ def _as_profiler_error() -> Iterator[None]:
         raise ProfilerError(first_line(error)) from error
 
 
-@dataclass(frozen=True, slots=True)
-class Marker:
+class Marker(NamedTuple):
     """A kernel that no decode step launches: how to launch it, and part of its name."""
 
     launch: Callable[[], Any]
@@ -70,6 +73,50 @@ class Marker:
 
 SPIN = Marker(lambda: torch.cuda._sleep(2000), "spin_kernel")
 """Spins for a microsecond."""
+
+
+def detaching_works(cuda_version: str | None) -> bool:
+    """Whether CUPTI can leave a process that replays graphs, and come back.
+
+    Before CUDA 12.6 the next session after that crashes (pytorch/pytorch#146604).
+    """
+    if cuda_version is None:
+        return False
+    major, minor = (int(part) for part in cuda_version.split(".")[:2])
+    return (major, minor) >= (12, 6)
+
+
+class Detacher:
+    """Gets the profiler out of the driver again, where that works and nobody has decided otherwise.
+
+    A session leaves CUPTI attached, and everything after it is slower: on an H200 graph replays by
+    0.3 ms and eager tokens by 4 ms and more (``benchmarks/window_residue.py``). Kineto detaches it
+    when the environment says so, within the CUDA calls that follow a session and from a thread of
+    its own.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        *,
+        cuda_version: str | None = torch.version.cuda,
+        environment: MutableMapping[str, str] = os.environ,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        if detaching_works(cuda_version):
+            environment.setdefault(DETACH_SWITCH, "1")
+        self._on = device.is_cuda and environment.get(DETACH_SWITCH) == "1"
+        self._device = device
+        self._pause = pause
+
+    def detach(self) -> None:
+        """Make some driver calls after a session, so that it is over before tokens or the next
+        session come."""
+        if not self._on:
+            return
+        for _ in range(DETACH_CALLS):
+            self._device.synchronize()
+            self._pause(DETACH_EVERY_S)
 
 
 class Profiler:
@@ -98,7 +145,7 @@ class Profiler:
         try:
             device_records, launches = self._record(step, steps)
         except ProfilerError as error:
-            broken = error.reason
+            broken = because("profiler-broken", detail=str(error))
         # A step that fails goes past this: the driver may be past answering then.
         self._detacher.detach()
         if broken is not None:
@@ -175,12 +222,9 @@ def read_records(events: Any, marker: str) -> tuple[list[DeviceRecord], list[Lau
             launches.append(LaunchRecord(start, end, event.correlation_id()))
         elif marker in name:
             last_marker = max(end, last_marker or end)
-        elif name.startswith("Memcpy"):
-            device.append(DeviceRecord(start, end, "copy", name, event.correlation_id()))
-        elif name.startswith("Memset"):
-            device.append(DeviceRecord(start, end, "fill", name, event.correlation_id()))
         else:
-            device.append(DeviceRecord(start, end, "kernel", name, event.correlation_id()))
+            kind = KINDS.get(name[:6], "kernel")
+            device.append(DeviceRecord(start, end, kind, name, event.correlation_id()))
     if last_marker is None:
         return [], []
     return [record for record in device if record.start_ns >= last_marker], launches

@@ -53,17 +53,17 @@ class Verifier:
         """
         is_baseline = mode is self._baseline
         agree, difference = (self._noise_agree, self._noise) if is_baseline else self._compare(mode)
+        finite = math.isfinite(difference)
         return Verified(
             self._clock(),
             mode=mode.name,
             steps=self._steps,
             agree=agree,
-            logit_diff=difference if math.isfinite(difference) else None,
+            logit_diff=difference if finite else None,
             noise_agree=self._noise_agree,
             noise_diff=self._noise,
-            missing={} if math.isfinite(difference) else {"logit_diff": because("logits-not-numbers")},
-            flagged=not math.isfinite(difference)
-            or difference > FLAG_FACTOR * max(self._noise, self._least_noise),
+            missing={} if finite else {"logit_diff": because("logits-not-numbers")},
+            flagged=not finite or difference > FLAG_FACTOR * max(self._noise, self._least_noise),
         )
 
     def _compare(self, mode: Mode) -> tuple[int, float]:

@@ -5,13 +5,13 @@ The same thread is hosted by the engine process (`core.engine.__main__`) and, wi
 """
 
 import gc
+import os
 import queue
 import threading
 import time
 import traceback
 from collections.abc import Callable
 
-from idlegap.core.engine.environment import prepare_environment
 from idlegap.core.engine.errors import UnsupportedError, first_line, is_out_of_memory, memory_line
 from idlegap.core.engine.outbox import Outbox
 from idlegap.core.engine.placement import Placement
@@ -19,11 +19,33 @@ from idlegap.core.protocol.commands import AnyCommand
 from idlegap.core.protocol.events import EngineFailed, EngineStage, Notice, Stage
 from idlegap.core.protocol.settings import Settings
 from idlegap.core.sensors.thread import ThreadCounters
-from idlegap.core.system.locations import cache_dir
+from idlegap.core.system.locations import Folder, cache_dir
 from idlegap.core.text.reasons import words
 
 TRACE_LINES = 12
 """Of a traceback: the innermost calls, as many as the log's last lines."""
+
+QUIET = {
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+    "TQDM_DISABLE": "1",
+    "TRANSFORMERS_VERBOSITY": "error",
+    "TOKENIZERS_PARALLELISM": "false",
+    "KINETO_LOG_LEVEL": "5",
+}
+"""Libraries draw progress bars and warnings on stderr; these keep the log readable."""
+
+
+def prepare_environment(cache: Folder) -> None:
+    """Set what is not set already, before torch is imported.
+
+    Compiled kernels are kept in `cache`, because the libraries' default, a temporary folder, is gone
+    after a reboot.
+    """
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
+    if cache.path is not None:
+        os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(cache.path / "inductor"))
+        os.environ.setdefault("TRITON_CACHE_DIR", str(cache.path / "triton"))
 
 
 class EngineThread(threading.Thread):
@@ -61,12 +83,12 @@ class EngineThread(threading.Thread):
         import torch
 
         from idlegap.core.engine.available_modes import Lineup
-        from idlegap.core.engine.bandwidth import measure_bandwidth
-        from idlegap.core.engine.cache_lengths import LengthLog
         from idlegap.core.engine.device import choose_device
         from idlegap.core.engine.loop import DecodeLoop
+        from idlegap.core.engine.microbenchmarks import measure_bandwidth
         from idlegap.core.engine.model import load_model
         from idlegap.core.engine.profile import Profiler
+        from idlegap.core.engine.tokens import LengthLog
 
         # Inference mode would be stricter, but inductor's autotuning does not start under it.
         torch.set_grad_enabled(False)
@@ -103,15 +125,13 @@ class EngineThread(threading.Thread):
         loop = DecodeLoop(
             lineup,
             build,
-            first_mode=lineup.first_mode(settings.mode),
-            new_tokens=settings.new_tokens,
+            settings=settings,
             outbox=self.outbox,
             commands=self.commands,
             clock=self.clock,
             counters=counters,
             tokenizer=loaded.tokenizer,
             profiler=Profiler(device, self.clock) if device.is_cuda else None,
-            profile_every_ns=settings.profile_every_ns,
             lengths=LengthLog() if device.is_cuda else None,
             unpinned=placement.released,
         )

@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 from idlegap.core.metrics.engine import engine_families
 from idlegap.core.metrics.families import NS, gauge, gauges, scaled
 from idlegap.core.protocol.events import CpuSample, GpuSample
-from idlegap.core.sensors.reasons import event_reason_names
+from idlegap.core.sensors.nvml import event_reason_names
 from idlegap.core.session.snapshot import Snapshot
 
 PCT = 0.01

@@ -48,7 +48,7 @@ Stage = Literal[
 
 Exclusion = Literal["warm-up", "profile", "new-length"]
 """Why a token does not count: it belongs to a warm-up, was decoded under the profiler, or was the
-first of its thread at its length of a dynamic cache (`core.engine.cache_lengths`). The last kind is shown
+first of its thread at its length of a dynamic cache (`core.engine.tokens`). The last kind is shown
 while it lasts, and no statistics hold it."""
 
 

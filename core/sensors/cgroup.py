@@ -5,15 +5,15 @@ Documentation/scheduler/sched-bwc.rst (v1) and Documentation/accounting/psi.rst.
 """
 
 import re
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from idlegap.core.protocol.events import CgroupSample
 from idlegap.core.protocol.reasons import Reason, because
-from idlegap.core.sensors.errors import ReadingError
 from idlegap.core.sensors.mounts import CgroupDir, Mount, find_cpu_cgroup, find_unified_cgroup
-from idlegap.core.sensors.pacing import SECOND, Every
+from idlegap.core.sensors.reading import SECOND, Every, ReadingError, ask
 
 QUOTA_EVERY_NS = 10 * SECOND
 """Quotas seldom change (a pod resized in place), so they are not read with every sample."""
@@ -21,11 +21,10 @@ QUOTA_EVERY_NS = 10 * SECOND
 _SOME_TOTAL = re.compile(r"^some .*\btotal=([0-9]+)", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Throttling:
+class Throttling(NamedTuple):
     """Cumulative: how often, and for how long (summed over CPUs), a cgroup was held back."""
 
-    count: int
+    times: int
     time_ns: int
 
 
@@ -45,30 +44,23 @@ def quota_cores(directory: Path, version: int) -> float | None:
 
 
 def throttling(directory: Path, version: int) -> Throttling:
-    """Read ``cpu.stat`` of one cgroup.
-
-    Raises:
-        ReadingError: where the file or the fields are absent (root cgroup, controller off).
-    """
+    """From ``cpu.stat`` of one cgroup; ReadingError where the file or the fields are absent (root
+    cgroup, controller off)."""
     try:
         text = (directory / "cpu.stat").read_text()
     except OSError as error:
         raise ReadingError(because("cpu-stat-unreadable", detail=error.strerror or "")) from error
     fields = dict(line.split(maxsplit=1) for line in text.splitlines() if " " in line.strip())
+    time, unit_ns = ("throttled_usec", 1000) if version == 2 else ("throttled_time", 1)
     try:
-        if version == 2:
-            return Throttling(int(fields["nr_throttled"]), int(fields["throttled_usec"]) * 1000)
-        return Throttling(int(fields["nr_throttled"]), int(fields["throttled_time"]))
+        return Throttling(int(fields["nr_throttled"]), int(fields[time]) * unit_ns)
     except (KeyError, ValueError) as error:
         raise ReadingError(because("no-cpu-controller")) from error
 
 
 def pressure_us(path: Path) -> int:
-    """The total of the "some" line of a PSI file: time in which any task waited, in µs.
-
-    Raises:
-        ReadingError: where PSI is not built in, switched off or unreadable.
-    """
+    """The total of the "some" line of a PSI file: time in which any task waited, in µs. Raises
+    ReadingError where PSI is not built in, switched off or unreadable."""
     try:
         text = path.read_text()
     except FileNotFoundError as error:
@@ -85,20 +77,22 @@ class CgroupReader:
     """Samples of the cgroup that this process is in, found once at creation."""
 
     def __init__(self, root: Path, mounts: tuple[Mount, ...]) -> None:
-        self._system_psi = root / "proc/pressure/cpu"
-        self._cpu: CgroupDir | None = None
+        self._root = root
+        self._levels: tuple[Path, ...] = ()
+        self._version = 2
         self._unified: CgroupDir | None = None
-        self._cpu_reason = because("no-cgroup")
+        self._no_quota = because("no-quota")
         try:
-            self._cpu = find_cpu_cgroup(root, mounts)
+            cpu = find_cpu_cgroup(root, mounts)
+            self._levels, self._version = cpu.levels, cpu.version
         except ReadingError as error:
-            self._cpu_reason = error.reason
+            self._no_quota = error.reason
         with suppress(ReadingError):
             self._unified = find_unified_cgroup(root, mounts)
         self._quota_every = Every(QUOTA_EVERY_NS)
         self._quotas: dict[Path, float] = {}
         self._throttling: dict[Path, Throttling] = {}
-        self._pressure: dict[str, int] = {}
+        self._pressure: dict[Callable[[], Path], int] = {}
         self._sampled_ns: int | None = None
         self._read_quotas()
 
@@ -116,31 +110,31 @@ class CgroupReader:
             self._read_quotas()
         missing: dict[str, Reason] = {}
         if self.quota is None:
-            missing["quota_cores"] = because("no-quota") if self._cpu else self._cpu_reason
-        held = self._throttled_since(missing)
-        cgroup_us = self._pressure_since("cgroup_pressure_us", missing)
-        system_us = self._pressure_since("system_pressure_us", missing)
+            missing["quota_cores"] = self._no_quota
+        held = ask(missing, "throttled", self._throttled_since)
+        if held is None:
+            missing["throttled_ns"] = missing["throttled"]
+        own_us = ask(missing, "cgroup_pressure_us", lambda: self._pressure_since(self._own_psi))
+        system_us = ask(missing, "system_pressure_us", lambda: self._pressure_since(self._system_psi))
         before_ns, self._sampled_ns = self._sampled_ns, now_ns
         if before_ns is None:
             return None
         return CgroupSample(
             t_ns=now_ns,
             quota_cores=self.quota,
-            throttled=held.count if held else None,
+            throttled=held.times if held else None,
             throttled_ns=held.time_ns if held else None,
-            cgroup_pressure_us=cgroup_us,
+            cgroup_pressure_us=own_us,
             system_pressure_us=system_us,
             interval_ns=now_ns - before_ns,
             missing=missing,
         )
 
     def _read_quotas(self) -> None:
-        levels = self._cpu.levels if self._cpu else ()
-        version = self._cpu.version if self._cpu else 2
-        found = {level: quota_cores(level, version) for level in levels}
+        found = {level: quota_cores(level, self._version) for level in self._levels}
         self._quotas = {level: cores for level, cores in found.items() if cores is not None}
 
-    def _throttled_since(self, missing: dict[str, Reason]) -> Throttling | None:
+    def _throttled_since(self) -> Throttling:
         """Throttling since the last call, summed over the levels that set a quota.
 
         A cgroup's own counters leave out what its ancestors' quotas did, so those are read
@@ -148,35 +142,30 @@ class CgroupReader:
         add up everything below them.
         """
         before, self._throttling = self._throttling, {}
-        reason = self._cpu_reason
-        for level in self._quotas or ([self._cpu.own] if self._cpu else []):
+        reason = self._no_quota
+        for level in self._quotas or self._levels[:1]:
             try:
-                self._throttling[level] = throttling(level, self._cpu.version if self._cpu else 2)
+                self._throttling[level] = throttling(level, self._version)
             except ReadingError as error:
                 reason = error.reason
         pairs = [(before[level], after) for level, after in self._throttling.items() if level in before]
         if not pairs:
-            reason = because("first-reading") if self._throttling else reason
-            missing.update(throttled=reason, throttled_ns=reason)
-            return None
+            raise ReadingError(because("first-reading") if self._throttling else reason)
         # Counters may run backwards under lxcfs.
         return Throttling(
-            sum(max(0, after.count - earlier.count) for earlier, after in pairs),
+            sum(max(0, after.times - earlier.times) for earlier, after in pairs),
             sum(max(0, after.time_ns - earlier.time_ns) for earlier, after in pairs),
         )
 
-    def _pressure_since(self, name: str, missing: dict[str, Reason]) -> int | None:
-        before = self._pressure.pop(name, None)
-        try:
-            total = pressure_us(self._system_psi if name == "system_pressure_us" else self._own_psi())
-        except ReadingError as error:
-            missing[name] = error.reason
-            return None
-        self._pressure[name] = total
+    def _pressure_since(self, psi: Callable[[], Path]) -> int:
+        before = self._pressure.pop(psi, None)
+        self._pressure[psi] = total = pressure_us(psi())
         if before is None:
-            missing[name] = because("first-reading")
-            return None
+            raise ReadingError(because("first-reading"))
         return max(0, total - before)
+
+    def _system_psi(self) -> Path:
+        return self._root / "proc/pressure/cpu"
 
     def _own_psi(self) -> Path:
         if self._unified is None:

@@ -8,20 +8,15 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import psutil
 
 from idlegap.core.protocol.events import CpuSample
 from idlegap.core.protocol.reasons import Reason, because
-from idlegap.core.sensors.errors import ReadingError
-from idlegap.core.sensors.virtual import read_line
+from idlegap.core.sensors.reading import ReadingError, ask, read_text
 
 CPU_FIELDS = tuple(name for name in CpuSample.__struct_fields__ if name not in {"t_ns", "missing"})
-
-_NO_ENGINE = because("no-engine")
-_FIRST = because("first-reading")
-_STILL = because("cpu-times-still")
 
 
 class CoreTimes(NamedTuple):
@@ -32,24 +27,10 @@ class CoreTimes(NamedTuple):
     total_s: float
 
 
-class CpuCounters(Protocol):
-    """Where cumulative CPU times come from. Every method may raise ReadingError."""
+class CpuCounters:
+    """Cumulative CPU times as psutil reads them; psutil.PROCFS_PATH says where. All raise ReadingError."""
 
     def cores(self) -> tuple[CoreTimes, ...]:
-        """Times of every core."""
-
-    def process_s(self, pid: int) -> float:
-        """CPU seconds, user and system, that a process has used."""
-
-    def last_core(self, tid: int) -> int:
-        """The core that a thread runs on or ran on last."""
-
-
-class PsutilCounters:
-    """The counters as psutil reads them; psutil.PROCFS_PATH says where."""
-
-    def cores(self) -> tuple[CoreTimes, ...]:
-        """See `CpuCounters`; raises ReadingError, also where all times are zero (gVisor)."""
         try:
             rows = psutil.cpu_times(percpu=True)
         # psutil works out the fields at import; where that failed it has no row type to call.
@@ -57,12 +38,13 @@ class PsutilCounters:
             reason = because("unreadable", path="/proc/stat", detail=type(error).__name__)
             raise ReadingError(reason) from error
         cores = tuple(_core_times(row._asdict()) for row in rows)
+        # All are zero under gVisor.
         if not any(core.total_s for core in cores):
             raise ReadingError(because("cpu-times-zero"))
         return cores
 
     def process_s(self, pid: int) -> float:
-        """See `CpuCounters`."""
+        """CPU seconds, user and system, that a process has used."""
         try:
             times = psutil.Process(pid).cpu_times()
         except (psutil.Error, OSError, ValueError) as error:
@@ -70,7 +52,7 @@ class PsutilCounters:
         return times.user + times.system
 
     def last_core(self, tid: int) -> int:
-        """See `CpuCounters`; a thread's id works where psutil asks for a process's."""
+        """The core that a thread runs on or ran on last; its id works where psutil asks for a process's."""
         try:
             return psutil.Process(tid).cpu_num()
         except (psutil.Error, OSError, ValueError, IndexError) as error:
@@ -80,11 +62,8 @@ class PsutilCounters:
 class CpuReader:
     """Samples of CPU load since the previous sample.
 
-    Args:
-        root: where ``proc`` and ``sys`` are found, for load and clock.
-        counters: the cumulative times.
-        own_cpu_ns: CPU time of this process, exact where ``/proc`` has only 10 ms steps.
-        own_pid: this process, told apart from the engine's.
+    `own_cpu_ns` is the CPU time of this process, exact where ``/proc`` has only 10 ms steps; `own_pid`
+    tells it apart from the engine's.
     """
 
     def __init__(
@@ -105,7 +84,6 @@ class CpuReader:
         self._sampled_ns: int | None = None
 
     def watch_engine(self, pid: int, tid: int) -> None:
-        """Follow this engine process and decode thread from the next sample on."""
         self._engine = (pid, tid)
 
     def sample(self, now_ns: int) -> CpuSample | None:
@@ -114,15 +92,19 @@ class CpuReader:
         interval_s = 0.0 if before_ns is None else (now_ns - before_ns) / 1e9
         pid, tid = self._engine or (None, None)
         missing: dict[str, Reason] = {}
-        core_pct, steal_pct = self._core_pct(missing)
-        monitor_pct = self._monitor_pct(pid, interval_s, missing)
-        engine_pct = self._engine_pct(pid, interval_s, missing)
-        decode_core = self._decode_core(tid, missing)
+        core_pct, steal_pct = ask(missing, "core_pct", self._core_and_steal_pct) or ((), None)
+        monitor_pct = ask(missing, "monitor_pct", lambda: self._monitor_pct(pid, interval_s))
+        engine_pct = ask(missing, "engine_pct", lambda: self._engine_pct(pid, interval_s))
+        decode_core = ask(missing, "decode_core", lambda: self._decode_core(tid))
         if before_ns is None:
             return None
-        others_pct = None
+        core_mhz = others_pct = None
+        if decode_core is None:
+            missing["core_mhz"] = missing["decode_core"]
+        else:
+            core_mhz = ask(missing, "core_mhz", lambda: self._core_mhz(decode_core))
         if not core_pct:
-            missing["others_pct"] = missing["core_pct"]
+            missing["steal_pct"] = missing["others_pct"] = missing["core_pct"]
         elif pid is not None and engine_pct is None:
             missing["others_pct"] = because("of-engine", missing["engine_pct"])
         else:
@@ -136,89 +118,64 @@ class CpuReader:
             others_pct=others_pct,
             steal_pct=steal_pct,
             decode_core=decode_core,
-            load_1m=self._load(missing),
-            core_mhz=self._core_mhz(decode_core, missing),
+            load_1m=ask(missing, "load_1m", self._load),
+            core_mhz=core_mhz,
             missing=missing,
         )
 
-    def _core_pct(self, missing: dict[str, Reason]) -> tuple[tuple[float, ...], float | None]:
+    def _core_and_steal_pct(self) -> tuple[tuple[float, ...], float]:
         """Busy share of every core, and the stolen share of the whole machine, in percent."""
-        before = self._cores
-        try:
-            self._cores = self._counters.cores()
-        except ReadingError as error:
-            self._cores = ()
-            missing.update(core_pct=error.reason, steal_pct=error.reason)
-            return (), None
+        before, self._cores = self._cores, ()
+        self._cores = self._counters.cores()
         if len(before) != len(self._cores):
-            missing.update(core_pct=_FIRST, steal_pct=_FIRST)
-            return (), None
+            raise ReadingError(because("first-reading"))
         passed = [
             CoreTimes(*(after - earlier for earlier, after in zip(old, new, strict=True)))
             for old, new in zip(before, self._cores, strict=True)
         ]
         if any(core.total_s <= 0 for core in passed):
-            missing.update(core_pct=_STILL, steal_pct=_STILL)
-            return (), None
+            raise ReadingError(because("cpu-times-still"))
         busy = tuple(_share(core.busy_s, core.total_s) for core in passed)
         return busy, sum(_share(core.steal_s, core.total_s) for core in passed) / len(passed)
 
-    def _monitor_pct(self, engine: int | None, interval_s: float, missing: dict[str, Reason]) -> float | None:
+    def _monitor_pct(self, engine: int | None, interval_s: float) -> float:
         before, self._own_s = self._own_s, self._own_cpu_ns() / 1e9
         if engine == self._own_pid:
-            missing["monitor_pct"] = because("within-engine")
-            return None
+            raise ReadingError(because("within-engine"))
         if before is None or interval_s <= 0:
-            missing["monitor_pct"] = _FIRST
-            return None
+            raise ReadingError(because("first-reading"))
         return 100 * max(0.0, self._own_s - before) / interval_s
 
-    def _engine_pct(self, pid: int | None, interval_s: float, missing: dict[str, Reason]) -> float | None:
+    def _engine_pct(self, pid: int | None, interval_s: float) -> float:
         before, self._engine_s = self._engine_s, None
         if pid is None:
-            missing["engine_pct"] = _NO_ENGINE
-            return None
-        try:
-            used_s = self._counters.process_s(pid)
-        except ReadingError as error:
-            missing["engine_pct"] = error.reason
-            return None
+            raise ReadingError(because("no-engine"))
+        used_s = self._counters.process_s(pid)
         self._engine_s = (pid, used_s)
         if before is None or before[0] != pid or interval_s <= 0:
-            missing["engine_pct"] = _FIRST
-            return None
+            raise ReadingError(because("first-reading"))
         return 100 * max(0.0, used_s - before[1]) / interval_s
 
-    def _decode_core(self, tid: int | None, missing: dict[str, Reason]) -> int | None:
+    def _decode_core(self, tid: int | None) -> int:
         if tid is None:
-            missing["decode_core"] = _NO_ENGINE
-            return None
-        try:
-            return self._counters.last_core(tid)
-        except ReadingError as error:
-            missing["decode_core"] = error.reason
-            return None
+            raise ReadingError(because("no-engine"))
+        return self._counters.last_core(tid)
 
-    def _load(self, missing: dict[str, Reason]) -> float | None:
+    def _load(self) -> float:
         try:
-            return float(read_line(self._root / "proc/loadavg").split()[0])
-        except (ValueError, IndexError):
-            missing["load_1m"] = because("unreadable", path="/proc/loadavg")
-            return None
+            return float(read_text(self._root / "proc/loadavg").split()[0])
+        except (ValueError, IndexError) as error:
+            raise ReadingError(because("unreadable", path="/proc/loadavg")) from error
 
-    def _core_mhz(self, core: int | None, missing: dict[str, Reason]) -> float | None:
-        """Clock of the decode thread's core, from cpufreq.
+    def _core_mhz(self, core: int) -> float:
+        """Clock of a core, from cpufreq.
 
         The MHz of ``/proc/cpuinfo`` are no substitute: a virtual machine prints the nominal
         clock there, whatever the core does.
         """
-        if core is None:
-            missing["core_mhz"] = missing["decode_core"]
-            return None
-        khz = read_line(self._root / f"sys/devices/system/cpu/cpu{core}/cpufreq/scaling_cur_freq")
+        khz = read_text(self._root / f"sys/devices/system/cpu/cpu{core}/cpufreq/scaling_cur_freq")
         if not khz.isdecimal():
-            missing["core_mhz"] = because("no-cpufreq")
-            return None
+            raise ReadingError(because("no-cpufreq"))
         return int(khz) / 1000
 
 

@@ -8,10 +8,9 @@ import math
 from typing import Any
 
 from idlegap.core.protocol.reasons import Reason, because
-from idlegap.core.sensors.errors import ReadingError
 from idlegap.core.sensors.gpu_device import GpuDevice
 from idlegap.core.sensors.nvml import NvmlCalls
-from idlegap.core.sensors.pacing import MS
+from idlegap.core.sensors.reading import MS, ReadingError
 
 METRICS = (("gpm_graphics_pct", 1), ("gpm_sm_pct", 2), ("gpm_dram_pct", 10))
 """Event field and ``NVML_GPM_METRIC_...`` id."""
@@ -26,9 +25,7 @@ _MIG_DRIVER = 550
 class Gpm:
     """The pair of samples of one device. Allocated once; `close` frees it before shutdown.
 
-    Attributes:
-        values: the last metrics, in percent, by event field.
-        missing: the reasons of those that are not in `values`.
+    `values` are the last metrics, in percent, by event field; `missing` the reasons of the others.
     """
 
     def __init__(self, calls: NvmlCalls, device: GpuDevice, driver: str | None) -> None:
@@ -43,11 +40,8 @@ class Gpm:
         self.forget()
 
     def refresh(self, now_ns: int) -> None:
-        """Take a sample, and compute the metrics since the last one.
-
-        Raises:
-            ReadingError: where the device has no GPM or NVML fails.
-        """
+        """Take a sample, and compute the metrics since the last one; ReadingError where the device
+        has no GPM or NVML fails."""
         if self._sampled_ns is not None and now_ns - self._sampled_ns < SHORTEST_NS:
             return
         try:
@@ -69,7 +63,6 @@ class Gpm:
         self.missing = {name: because("gpm-second-sample") for name, _ in METRICS}
 
     def close(self) -> None:
-        """Free the samples."""
         samples, self._samples, self._metrics = self._samples, [], None
         self._calls("GPM", lambda nvml: [nvml.nvmlGpmSampleFree(sample) for sample in samples])
 
@@ -93,18 +86,18 @@ class Gpm:
 
     def _probe_memory(self) -> None:
         """Give GPM up where using it breaks the memory reading, which matters more."""
-        self._memory()
+
+        def read_memory() -> None:
+            handle = self._device.handle
+            self._calls("memory", lambda nvml: nvml.nvmlDeviceGetMemoryInfo(handle, nvml.nvmlMemory_v2))
+
+        read_memory()
         self._take(self._samples[0])
         try:
-            self._memory()
+            read_memory()
         except ReadingError as error:
             self.close()
             raise ReadingError(because("gpm-breaks-memory"), for_good=True) from error
-
-    def _memory(self) -> None:
-        self._calls(
-            "memory", lambda nvml: nvml.nvmlDeviceGetMemoryInfo(self._device.handle, nvml.nvmlMemory_v2)
-        )
 
     def _take(self, sample: object) -> None:
         board, instance = self._device.board, self._device.mig_instance

@@ -11,11 +11,10 @@ from msgspec import structs
 
 from idlegap.core.protocol.events import GpuInfo, GpuSample
 from idlegap.core.protocol.reasons import Reason, because
-from idlegap.core.sensors.errors import ReadingError
 from idlegap.core.sensors.gpu_device import GpuDevice, describe, find_device
 from idlegap.core.sensors.gpu_readings import GPU_FIELDS, GpuReadings
 from idlegap.core.sensors.nvml import Nvml, NvmlCalls, Retry
-from idlegap.core.sensors.pacing import SECOND
+from idlegap.core.sensors.reading import SECOND, ReadingError
 
 HUNG_NS = 2 * SECOND
 """A call to NVML that has not returned for so long makes all its readings stale."""
@@ -24,11 +23,7 @@ _NEEDED = ("NVMLError", "nvmlInit", "nvmlDeviceGetHandleByUUID", "nvmlMemory_v2"
 
 
 def load_nvml() -> Nvml:
-    """Import the bindings.
-
-    Raises:
-        ReadingError: where they are not installed or not the right ones.
-    """
+    """Import the bindings; ReadingError where they are not installed or not the right ones."""
     try:
         import pynvml
     except ImportError as error:
@@ -37,13 +32,10 @@ def load_nvml() -> Nvml:
 
 
 def checked_bindings(module: Nvml) -> Nvml:
-    """Return `module` if it is nvidia-ml-py's.
+    """Return `module` if it is nvidia-ml-py's, else raise ReadingError with what to do about it.
 
     The abandoned distribution ``pynvml`` installs an old package under the same name, and a
     stray ``pynvml.py`` may lie in the working directory.
-
-    Raises:
-        ReadingError: with what to do about it.
     """
     if hasattr(module, "__path__") or not all(hasattr(module, name) for name in _NEEDED):
         raise ReadingError(because("wrong-bindings"), for_good=True)
@@ -53,9 +45,7 @@ def checked_bindings(module: Nvml) -> Nvml:
 class GpuReader:
     """One GPU's events. `tick` and `close` belong to one thread; the rest may be called by any.
 
-    Args:
-        load: gives the NVML bindings or raises ReadingError; called at the first tick.
-        clock: monotonic nanoseconds, to time the calls.
+    `load` gives the NVML bindings or raises ReadingError; it is called at the first tick.
     """
 
     def __init__(self, load: Callable[[], Nvml], clock: Callable[[], int]) -> None:
@@ -64,9 +54,8 @@ class GpuReader:
         self._wanted: str | None = None
         self._calls: NvmlCalls | None = None
         self._started = False
-        self._start_retry = Retry()
         self._sought: str | None = None
-        self._find_retry = Retry()
+        self._retry = Retry()
         self._device: GpuDevice | None = None
         self._readings: GpuReadings | None = None
         self._told: Reason | None = None
@@ -78,8 +67,7 @@ class GpuReader:
     def tick(self, now_ns: int) -> list[GpuInfo | GpuSample]:
         """Read what is due at `now_ns`, connecting first where that is not done yet."""
         before_ns = self._calls.spent_ns if self._calls else 0
-        events: list[GpuInfo | GpuSample] = []
-        events.extend(self._connect(now_ns))
+        events: list[GpuInfo | GpuSample] = [*self._connect(now_ns)]
         if self._readings and self._calls:
             self._readings.refresh(now_ns)
             events.append(self._readings.sample(now_ns, self._calls.spent_ns - before_ns))
@@ -91,11 +79,11 @@ class GpuReader:
         if pending is None or now_ns - pending[1] < HUNG_NS:
             return None
         age_s = (now_ns - pending[1]) // SECOND
-        return without_values(now_ns, because("stale", because("nvml-hangs", call=pending[0]), age_s=age_s))
+        return self.broken(now_ns, because("stale", because("nvml-hangs", call=pending[0]), age_s=age_s))
 
-    def broken(self, now_ns: int, reason: Reason) -> list[GpuSample]:
-        """What to say when `tick` has failed unexpectedly."""
-        return [without_values(now_ns, reason)]
+    def broken(self, now_ns: int, reason: Reason) -> GpuSample:
+        """A sample in which every reading is missing for the same reason."""
+        return GpuSample(t_ns=now_ns, missing=dict.fromkeys(GPU_FIELDS, reason))
 
     def close(self) -> None:
         """Free what was allocated, then shut NVML down."""
@@ -106,57 +94,42 @@ class GpuReader:
                 self._calls("nvmlShutdown", lambda nvml: nvml.nvmlShutdown())
 
     def _connect(self, now_ns: int) -> list[GpuInfo]:
-        """Start NVML and find the device, if that is still to be done and due."""
+        """Start NVML and find the device, if that is still to be done and due; or say why there is no
+        GPU, unless that was said last."""
         wanted = self._wanted
         if wanted != self._sought:
-            self._sought, self._find_retry = wanted, Retry()
+            self._sought, self._retry = wanted, Retry()
             if self._device and wanted is not None and not self._device.is_called(wanted):
                 self._drop_device()
-        if self._device or not (self._start_retry.ready(now_ns) and self._find_retry.ready(now_ns)):
+        if self._device or not self._retry.ready(now_ns):
             return []
         try:
-            calls = self._start()
-        except ReadingError as error:
-            self._start_retry.failed(now_ns, error)
-            return self._explain(now_ns, error.reason)
-        try:
+            if self._calls is None:
+                self._calls = NvmlCalls(self._load(), self._clock)
+            calls = self._calls
+            if not self._started:
+                calls("nvmlInit", lambda nvml: nvml.nvmlInit())
+                self._started = True
             self._device = find_device(calls, wanted)
         except ReadingError as error:
-            self._find_retry.failed(now_ns, error)
-            return self._explain(now_ns, error.reason)
+            self._retry.failed(now_ns, error)
+            if error.reason == self._told:
+                return []
+            self._told = error.reason
+            return [no_gpu(now_ns, error.reason)]
         info = describe(calls, self._device, now_ns)
         self._readings = GpuReadings(calls, self._device, info.driver)
         self._readings.refresh(now_ns)
         self._told = None
         return [structs.replace(info, missing={**info.missing, **self._readings.unavailable(now_ns)})]
 
-    def _start(self) -> NvmlCalls:
-        if self._calls is None:
-            self._calls = NvmlCalls(self._load(), self._clock)
-        if not self._started:
-            self._calls("nvmlInit", lambda nvml: nvml.nvmlInit())
-            self._started = True
-        return self._calls
-
-    def _explain(self, now_ns: int, reason: Reason) -> list[GpuInfo]:
-        """Say why there is no GPU, unless that was said last."""
-        if reason == self._told:
-            return []
-        self._told = reason
-        return [no_gpu(now_ns, reason)]
-
     def _drop_device(self) -> None:
         readings, self._readings, self._device = self._readings, None, None
         if readings:
             with suppress(ReadingError):
-                readings.close()
+                readings.gpm.close()
 
 
 def no_gpu(now_ns: int, reason: Reason) -> GpuInfo:
     """The description of no GPU at all; the reason stands under ``nvml``."""
     return GpuInfo(t_ns=now_ns, name=None, uuid=None, missing={"nvml": reason})
-
-
-def without_values(now_ns: int, reason: Reason) -> GpuSample:
-    """A sample in which every reading is missing for the same reason."""
-    return GpuSample(t_ns=now_ns, missing=dict.fromkeys(GPU_FIELDS, reason))

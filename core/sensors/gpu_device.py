@@ -5,27 +5,19 @@ Devices are matched by UUID alone: NVML's index is not CUDA's, and may change at
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import TypeVar
+from operator import methodcaller
+from typing import Any
 
 from idlegap.core.protocol.events import GpuInfo
 from idlegap.core.protocol.reasons import Reason, because
-from idlegap.core.sensors.errors import ReadingError
 from idlegap.core.sensors.nvml import INVALID_ARGUMENT, NOT_FOUND, Nvml, NvmlCalls, NvmlError
-
-T = TypeVar("T")
+from idlegap.core.sensors.reading import ReadingError
 
 
 @dataclass(frozen=True, slots=True)
 class GpuDevice:
-    """A GPU or a MIG instance.
-
-    Attributes:
-        handle: NVML's handle of it.
-        board: handle of the whole GPU, which alone has clocks, power and temperature.
-        mig_instance: id of the GPU instance, None for a whole GPU.
-        uuid: as NVML writes it, with its prefix.
-    """
+    """A GPU or a MIG instance (`mig_instance`). `board` is the handle of the whole GPU, which alone has
+    clocks, power and temperature. `uuid` is as NVML writes it, with its prefix."""
 
     handle: object
     board: object
@@ -43,11 +35,8 @@ def bare_uuid(uuid: str) -> str:
 
 
 def find_device(calls: NvmlCalls, uuid: str | None) -> GpuDevice:
-    """The device called `uuid`; without a name the only one that there is.
-
-    Raises:
-        ReadingError: where there is no such device, several and no name, or NVML fails.
-    """
+    """The device called `uuid`; without a name the only one that there is. Raises ReadingError
+    where there is no such device, several and no name, or NVML fails."""
     if uuid is not None:
         return _by_uuid(calls, bare_uuid(uuid))
     count = calls("device count", lambda nvml: nvml.nvmlDeviceGetCount())
@@ -60,45 +49,37 @@ def find_device(calls: NvmlCalls, uuid: str | None) -> GpuDevice:
 
 def describe(calls: NvmlCalls, device: GpuDevice, now_ns: int) -> GpuInfo:
     """Ask once for everything that does not change; what is not told stands in `missing`."""
-    missing: dict[str, Reason] = {}
     handle, board, mig = device.handle, device.board, device.mig_instance is not None
-
-    def ask(field: str, call: Callable[[Nvml], T]) -> T | None:
-        try:
-            value = calls(field, call)
-        except ReadingError as error:
-            missing[field] = because("mig", error.reason) if mig else error.reason
-            return None
-        if type(value) is int and value == 0:
-            missing[field] = because("nvml-zero")
-            return None
-        return value
-
-    if mig:
-        bus_width, missing["bus_width_bits"] = None, because("mig-whole-gpu")
-    else:
-        bus_width = ask("bus_width_bits", lambda nvml: nvml.nvmlDeviceGetMemoryBusWidth(handle))
-    return GpuInfo(
-        t_ns=now_ns,
-        name=ask("name", lambda nvml: text(nvml.nvmlDeviceGetName(handle))),
-        uuid=device.uuid,
-        driver=ask("driver", lambda nvml: text(nvml.nvmlSystemGetDriverVersion())),
-        memory_bytes=ask(
-            "memory_bytes", lambda nvml: int(nvml.nvmlDeviceGetMemoryInfo(handle, nvml.nvmlMemory_v2).total)
-        ),
-        bus_width_bits=bus_width,
-        max_memory_mhz=ask(
-            "max_memory_mhz", lambda nvml: nvml.nvmlDeviceGetMaxClockInfo(board, nvml.NVML_CLOCK_MEM)
-        ),
-        max_sm_mhz=ask("max_sm_mhz", lambda nvml: nvml.nvmlDeviceGetMaxClockInfo(board, nvml.NVML_CLOCK_SM)),
-        power_limit_mw=ask("power_limit_mw", lambda nvml: nvml.nvmlDeviceGetEnforcedPowerLimit(board)),
+    questions: dict[str, Callable[[Nvml], Any]] = {
+        "name": lambda n: text(n.nvmlDeviceGetName(handle)),
+        "driver": lambda n: text(n.nvmlSystemGetDriverVersion()),
+        "memory_bytes": lambda n: int(n.nvmlDeviceGetMemoryInfo(handle, n.nvmlMemory_v2).total),
+        "bus_width_bits": lambda n: n.nvmlDeviceGetMemoryBusWidth(handle),
+        "max_memory_mhz": lambda n: n.nvmlDeviceGetMaxClockInfo(board, n.NVML_CLOCK_MEM),
+        "max_sm_mhz": lambda n: n.nvmlDeviceGetMaxClockInfo(board, n.NVML_CLOCK_SM),
+        "power_limit_mw": lambda n: n.nvmlDeviceGetEnforcedPowerLimit(board),
         # The link slows down when idle but keeps its lanes: the highest generation and the
         # current width tell what the slot gives.
-        pcie_generation=ask("pcie_generation", lambda nvml: nvml.nvmlDeviceGetMaxPcieLinkGeneration(board)),
-        pcie_width=ask("pcie_width", lambda nvml: nvml.nvmlDeviceGetCurrPcieLinkWidth(board)),
-        ecc=ask("ecc", lambda nvml: bool(nvml.nvmlDeviceGetCurrentEccMode(board))),
-        missing=missing,
-    )
+        "pcie_generation": lambda n: n.nvmlDeviceGetMaxPcieLinkGeneration(board),
+        "pcie_width": lambda n: n.nvmlDeviceGetCurrPcieLinkWidth(board),
+        "ecc": lambda n: bool(n.nvmlDeviceGetCurrentEccMode(board)),
+    }
+    values: dict[str, Any] = dict.fromkeys(questions)
+    missing: dict[str, Reason] = {}
+    for field, question in questions.items():
+        if mig and field == "bus_width_bits":
+            missing[field] = because("mig-whole-gpu")
+            continue
+        try:
+            value = calls(field, question)
+        except ReadingError as error:
+            missing[field] = because("mig", error.reason) if mig else error.reason
+            continue
+        if type(value) is int and value == 0:
+            missing[field] = because("nvml-zero")
+        else:
+            values[field] = value
+    return GpuInfo(t_ns=now_ns, uuid=device.uuid, missing=missing, **values)
 
 
 def text(value: str | bytes) -> str:
@@ -109,7 +90,7 @@ def text(value: str | bytes) -> str:
 def _by_uuid(calls: NvmlCalls, bare: str) -> GpuDevice:
     for prefix in ("GPU-", "MIG-"):
         try:
-            handle = calls("device handle", partial(_handle_by_uuid, prefix + bare))
+            handle = calls("device handle", methodcaller("nvmlDeviceGetHandleByUUID", prefix + bare))
         except NvmlError as error:
             if error.code in {NOT_FOUND, INVALID_ARGUMENT}:
                 continue
@@ -118,10 +99,6 @@ def _by_uuid(calls: NvmlCalls, bare: str) -> GpuDevice:
         if device.is_called(bare):
             return device
     raise ReadingError(because("gpu-unknown", uuid=bare), for_good=True)
-
-
-def _handle_by_uuid(uuid: str, nvml: Nvml) -> object:
-    return nvml.nvmlDeviceGetHandleByUUID(uuid)
 
 
 def _device(calls: NvmlCalls, handle: object) -> GpuDevice:

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from idlegap.core.protocol.reasons import because
-from idlegap.core.sensors.errors import ReadingError
+from idlegap.core.sensors.reading import ReadingError, read_text
 
 UNIFIED = ""
 """The controller name under which `parse_membership` lists the v2 hierarchy."""
@@ -48,10 +48,11 @@ def parse_mountinfo(text: str) -> tuple[Mount, ...]:
     mounts = []
     for line in text.splitlines():
         front, separator, back = line.partition(" - ")
-        head, tail = front.split(" "), back.split(" ")
+        head = [_OCTAL.sub(lambda match: chr(int(match[1], 8)), field) for field in front.split(" ")]
+        tail = back.split(" ")
         if separator and len(head) >= 6 and len(tail) >= 3:
             options = frozenset(tail[2].split(","))
-            mounts.append(Mount(_unescape(head[3]), _unescape(head[4]), tail[0], options))
+            mounts.append(Mount(head[3], head[4], tail[0], options))
     return tuple(mounts)
 
 
@@ -68,19 +69,14 @@ def parse_membership(text: str) -> dict[str, str]:
 
 def read_mounts(root: Path) -> tuple[Mount, ...]:
     """The mounts that this process sees; empty where the kernel does not tell."""
-    try:
-        return parse_mountinfo((root / "proc/self/mountinfo").read_text(errors="replace"))
-    except OSError:
-        return ()
+    return parse_mountinfo(read_text(root / "proc/self/mountinfo"))
 
 
 def find_cpu_cgroup(root: Path, mounts: Sequence[Mount]) -> CgroupDir:
     """The cgroup whose ``cpu`` controller limits this process.
 
     On a hybrid system that is the v1 hierarchy, although an (empty) v2 one is mounted too.
-
-    Raises:
-        ReadingError: where no hierarchy with the controller is mounted.
+    Raises ReadingError where no hierarchy with the controller is mounted.
     """
     paths = _membership(root)
     for mount in mounts:
@@ -90,11 +86,7 @@ def find_cpu_cgroup(root: Path, mounts: Sequence[Mount]) -> CgroupDir:
 
 
 def find_unified_cgroup(root: Path, mounts: Sequence[Mount]) -> CgroupDir:
-    """The cgroup of this process in the v2 hierarchy.
-
-    Raises:
-        ReadingError: where none is mounted.
-    """
+    """The cgroup of this process in the v2 hierarchy; ReadingError where none is mounted."""
     paths = _membership(root)
     for mount in mounts:
         if mount.fstype == "cgroup2" and UNIFIED in paths:
@@ -123,7 +115,3 @@ def _locate(root: Path, mount: Mount, path: str, version: Literal[1, 2]) -> Cgro
         candidate = top / inside.relative_to(shown)
         own = candidate if candidate.is_dir() else top
     return CgroupDir(version, own, top)
-
-
-def _unescape(text: str) -> str:
-    return _OCTAL.sub(lambda match: chr(int(match[1], 8)), text)

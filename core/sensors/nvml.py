@@ -1,7 +1,8 @@
-"""NVML as the sensors see it: the functions they call, its errors as reasons, and retries.
+"""NVML as the sensors see it: the functions they call, its errors and clock event reasons in words,
+and retries.
 
 The library comes in as an object behind the `Nvml` protocol, so nothing here imports it.
-Error numbers are those of nvml.h (``nvmlReturn_t``), which are part of the ABI.
+Numbers are those of nvml.h, which are part of the ABI.
 """
 # ruff: noqa: N802, N815 - the names are NVML's own
 
@@ -9,8 +10,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 from idlegap.core.protocol.reasons import Code, Reason, because
-from idlegap.core.sensors.errors import ReadingError
-from idlegap.core.sensors.pacing import SECOND
+from idlegap.core.sensors.reading import SECOND, ReadingError
 
 T = TypeVar("T")
 
@@ -27,8 +27,20 @@ _FOR_GOOD: dict[int, Code] = {
 }
 """Asking again cannot help; all other errors are tried again later."""
 
-_FIRST_RETRY_NS = 1 * SECOND
-_LONGEST_RETRY_NS = 30 * SECOND
+_EVENT_REASONS = (
+    (0x001, "GPU idle"),
+    (0x002, "application clocks"),
+    (0x004, "software power cap"),
+    (0x008, "hardware slowdown"),
+    (0x010, "sync boost"),
+    (0x020, "software thermal slowdown"),
+    (0x040, "hardware thermal slowdown"),
+    (0x080, "power brake"),
+    (0x100, "display clock"),
+    (0x200, "board limit"),
+    (0x400, "reliability"),
+)
+"""Bits of ``nvmlClocksEventReasons``."""
 
 
 class Nvml(Protocol):
@@ -89,10 +101,8 @@ class NvmlError(ReadingError):
 class NvmlCalls:
     """Every call to NVML goes through here: timed, its errors as reasons, and seen to hang.
 
-    Attributes:
-        spent_ns: time spent in NVML so far.
-        pending: what is being called and since when, for a watcher on another thread; None
-            between calls.
+    `spent_ns` is the time spent in NVML so far; `pending` what is being called and since when, for a
+    watcher on another thread.
     """
 
     def __init__(self, nvml: Nvml, clock: Callable[[], int]) -> None:
@@ -102,12 +112,8 @@ class NvmlCalls:
         self.pending: tuple[str, int] | None = None
 
     def __call__(self, what: str, call: Callable[[Nvml], T]) -> T:
-        """Run `call` on the library.
-
-        Raises:
-            NvmlError: where NVML answers with an error.
-            ReadingError: where the Python bindings lack the function.
-        """
+        """Run `call` on the library. Raises NvmlError where NVML answers with an error, and any other
+        ReadingError where the Python bindings lack the function."""
         started_ns = self._clock()
         self.pending = (what, started_ns)
         try:
@@ -136,19 +142,16 @@ class Retry:
         self._pause_ns = 0
 
     def ready(self, now_ns: int) -> bool:
-        """Whether an attempt is due."""
         return not self.dead and now_ns >= self._retry_ns
 
     def worked(self, now_ns: int) -> None:
-        """The attempt at `now_ns` succeeded."""
         self._reason, self._fresh_ns, self._retry_ns, self._pause_ns = None, now_ns, 0, 0
 
     def failed(self, now_ns: int, error: ReadingError) -> None:
-        """The attempt at `now_ns` failed."""
         self.dead, self._reason = error.for_good, error.reason
         if self._fresh_ns is None:
             self._fresh_ns = now_ns
-        self._pause_ns = min(max(_FIRST_RETRY_NS, 2 * self._pause_ns), _LONGEST_RETRY_NS)
+        self._pause_ns = min(max(1 * SECOND, 2 * self._pause_ns), 30 * SECOND)
         self._retry_ns = now_ns + self._pause_ns
 
     def reason(self, now_ns: int) -> Reason | None:
@@ -156,3 +159,11 @@ class Retry:
         if self._reason is None or self.dead:
             return self._reason
         return because("stale", self._reason, age_s=(now_ns - (self._fresh_ns or 0)) // SECOND)
+
+
+def event_reason_names(mask: int) -> tuple[str, ...]:
+    """Why clocks are below their maximum, lowest bit first; bits without a name, which newer drivers
+    add, together as hex."""
+    names = [name for bit, name in _EVENT_REASONS if mask & bit]
+    unknown = mask & ~sum(bit for bit, _ in _EVENT_REASONS)
+    return (*names, f"unknown {unknown:#x}") if unknown else tuple(names)

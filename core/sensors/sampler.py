@@ -8,37 +8,23 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
-from idlegap.core.protocol.events import CpuSample, GpuSample, HostInfo, SensorEvent
+from idlegap.core.protocol.events import CpuSample, GpuSample, SensorEvent
 from idlegap.core.protocol.reasons import Reason, because
 from idlegap.core.sensors.cgroup import CgroupReader
-from idlegap.core.sensors.cpu import CPU_FIELDS, CpuCounters, CpuReader, PsutilCounters
+from idlegap.core.sensors.cpu import CPU_FIELDS, CpuCounters, CpuReader
 from idlegap.core.sensors.gpu import GpuReader, load_nvml, no_gpu
 from idlegap.core.sensors.host import read_host
 from idlegap.core.sensors.mounts import read_mounts
 from idlegap.core.sensors.nvml import Nvml
-from idlegap.core.sensors.pacing import MS, SECOND, Every
+from idlegap.core.sensors.reading import MS, SECOND, Every
 
 PERIOD_NS = 250 * MS
 STALE_EVERY_NS = 1 * SECOND
 
 _log = logging.getLogger(__name__)
-
-
-class Reader(Protocol):
-    """What a sensor thread runs."""
-
-    def tick(self, now_ns: int) -> Sequence[SensorEvent]:
-        """Read what is due and say it."""
-
-    def broken(self, now_ns: int, reason: Reason) -> Sequence[SensorEvent]:
-        """What to say when `tick` has failed unexpectedly."""
-
-    def close(self) -> None:
-        """Give back what was taken; nothing is called afterwards."""
 
 
 class HostReader:
@@ -56,39 +42,29 @@ class HostReader:
         self.cpu = CpuReader(root, counters)
 
     def tick(self, now_ns: int) -> list[SensorEvent]:
-        """See `Reader`."""
-        events: list[SensorEvent | None] = []
+        host = None
         if not self._described:
             self._described = True
-            events.append(self._describe(now_ns))
-        events.append(self.cpu.sample(now_ns))
-        events.append(self._cgroup.sample(now_ns))
-        if self._stale_every.due(now_ns):
-            events.append(self._stale_gpu(now_ns))
+            affinity = os.sched_getaffinity(0)
+            host = read_host(self._root, self._mounts, affinity, self._cgroup.quota, now_ns)
+        events = [
+            host,
+            self.cpu.sample(now_ns),
+            self._cgroup.sample(now_ns),
+            self._stale_gpu(now_ns) if self._stale_every.due(now_ns) else None,
+        ]
         return [event for event in events if event is not None]
 
-    def broken(self, now_ns: int, reason: Reason) -> list[SensorEvent]:
-        """See `Reader`."""
-        return [CpuSample(t_ns=now_ns, core_pct=(), missing=dict.fromkeys(CPU_FIELDS, reason))]
-
-    def close(self) -> None:
-        """See `Reader`."""
-
-    def _describe(self, now_ns: int) -> HostInfo:
-        affinity = os.sched_getaffinity(0)
-        return read_host(self._root, self._mounts, affinity, self._cgroup.quota, now_ns)
+    def broken(self, now_ns: int, reason: Reason) -> CpuSample:
+        """A sample in which every reading is missing for the same reason."""
+        return CpuSample(t_ns=now_ns, core_pct=(), missing=dict.fromkeys(CPU_FIELDS, reason))
 
 
 class Sampler:
-    """The app's sensors. `emit` is called from two threads and must stand that.
+    """The app's sensors. `emit` is called from two threads and must not block for long.
 
-    Args:
-        emit: takes each event; it must not block for long.
-        root: where ``proc`` and ``sys`` are found.
-        nvml: the NVML bindings; None imports the real ones.
-        clock: monotonic nanoseconds, the `t_ns` of all events.
-        nvml_enabled: False leaves NVML alone altogether.
-        counters: cumulative CPU times; None reads them with psutil.
+    `root` is where ``proc`` and ``sys`` are found; `nvml` None imports the real bindings; `clock`
+    gives the `t_ns` of all events; `nvml_enabled` False leaves NVML alone altogether.
     """
 
     def __init__(
@@ -104,14 +80,14 @@ class Sampler:
         self._emit = emit
         self._clock = clock
         self._gpu = GpuReader(load_nvml if nvml is None else lambda: nvml, clock)
-        self._host = HostReader(root, counters or PsutilCounters(), self._gpu.stale_sample)
+        self._host = HostReader(root, counters or CpuCounters(), self._gpu.stale_sample)
         self._nvml_enabled = nvml_enabled
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
         """Begin to emit events; the host's description comes first, within milliseconds."""
-        readers: list[tuple[str, Reader]] = [("host-sensors", self._host)]
+        readers: list[tuple[str, HostReader | GpuReader]] = [("host-sensors", self._host)]
         if self._nvml_enabled:
             readers.append(("nvml", self._gpu))
         else:
@@ -134,7 +110,7 @@ class Sampler:
             thread.join(max(0.0, deadline - time.monotonic()))
         self._threads = [thread for thread in self._threads if thread.is_alive()]
 
-    def _run(self, reader: Reader) -> None:
+    def _run(self, reader: HostReader | GpuReader) -> None:
         every = Every(PERIOD_NS)
         try:
             while not self._stopping.wait(every.wait_ns(self._clock()) / SECOND):
@@ -145,7 +121,7 @@ class Sampler:
         except Exception as error:  # noqa: BLE001 - the panel must show that its sensor is gone
             _log.exception("a sensor stopped")
             reason = because("sensor-failed", detail=f"{type(error).__name__}: {error}")
-            for event in reader.broken(self._clock(), reason):
-                self._emit(event)
+            self._emit(reader.broken(self._clock(), reason))
         finally:
-            reader.close()
+            if isinstance(reader, GpuReader):
+                reader.close()

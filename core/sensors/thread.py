@@ -21,11 +21,8 @@ _LINE_BYTES = 96
 class ThreadReading(NamedTuple):
     """Cumulative counters of a thread; take differences.
 
-    Attributes:
-        cpu_ns: time on a CPU.
-        run_delay_ns: time runnable without a CPU; None where the kernel does not tell.
-        preempted: involuntary context switches.
-        blocked: voluntary context switches (waits for the device, a lock, I/O).
+    `run_delay_ns` is time runnable without a CPU, None where the kernel does not tell; `preempted`
+    counts involuntary context switches, `blocked` voluntary ones (waits for the device, a lock, I/O).
     """
 
     cpu_ns: int
@@ -37,11 +34,8 @@ class ThreadReading(NamedTuple):
 class ThreadCounters:
     """Counters of the thread that creates it; only that thread may call `read`.
 
-    The schedstat file stays open: opening it for each token would cost more than everything
-    else together.
-
-    Attributes:
-        run_delay_reason: why `run_delay_ns` is None; None while it is read.
+    The schedstat file stays open: opening it for each token would cost more than everything else
+    together. `run_delay_reason` says why `run_delay_ns` is None.
     """
 
     def __init__(self, schedstat: Path | None = None) -> None:

@@ -8,16 +8,15 @@ import pytest
 import torch
 
 from idlegap.core.engine.available_modes import Lineup
-from idlegap.core.engine.bandwidth import measure_bandwidth
-from idlegap.core.engine.cache import positions, rewind
 from idlegap.core.engine.device import choose_device
+from idlegap.core.engine.microbenchmarks import measure_bandwidth
 from idlegap.core.engine.model import load_model
 from idlegap.core.engine.modes import forget_compiled
+from idlegap.core.engine.modes.base import positions, rewind
 from idlegap.core.engine.modes.graph import Graph, StepGraph
 from idlegap.core.engine.outbox import Outbox
-from idlegap.core.engine.profile import Profiler
-from idlegap.core.engine.profiler_detach import detaching_works
-from idlegap.core.engine.token_writer import WARM_UP_TOKENS
+from idlegap.core.engine.profile import Profiler, detaching_works
+from idlegap.core.engine.tokens import WARM_UP_TOKENS
 from idlegap.core.engine.verify import Verifier
 from idlegap.core.engine.worker import EngineThread
 from idlegap.core.protocol.events import TokenBatch

@@ -3,7 +3,7 @@ why there is none."""
 
 from idlegap.core.protocol.events import CgroupSample, CpuSample, Event, GpuSample
 from idlegap.core.protocol.reasons import Missing, ReasonOrText, because, code_of
-from idlegap.core.sensors.reasons import event_reason_names
+from idlegap.core.sensors.nvml import event_reason_names
 from idlegap.core.session.snapshot import ModeView, Snapshot
 from idlegap.core.text import units
 from idlegap.core.text.reasons import words

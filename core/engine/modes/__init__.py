@@ -1,6 +1,6 @@
 """The modes of `core.protocol.modes`, as code. One file for each way of submitting a step."""
 
-from idlegap.core.engine.modes.base import Mode, Workload, decode_one_token
+from idlegap.core.engine.modes.base import Mode, Workload
 from idlegap.core.engine.modes.compiled import Compiled
 from idlegap.core.engine.modes.eager import Eager, EagerStatic
 from idlegap.core.engine.modes.fused import Fused, forget_compiled
@@ -12,4 +12,4 @@ MODE_CLASSES: dict[ModeName, type[Mode]] = {
     cls.name: cls for cls in (Eager, EagerStatic, Graph, Fused, Compiled, FusedGraph)
 }
 
-__all__ = ["MODE_CLASSES", "Mode", "Workload", "decode_one_token", "forget_compiled"]
+__all__ = ["MODE_CLASSES", "Mode", "Workload", "forget_compiled"]

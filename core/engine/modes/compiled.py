@@ -1,17 +1,12 @@
 """Mode 5: ``torch.compile(mode="reduce-overhead")``, as most people would try it first."""
 
-from collections.abc import Callable
-
 import torch
 
-from idlegap.core.engine.cache import forward
-from idlegap.core.engine.cudagraph_trees import adopt_cudagraph_trees
-from idlegap.core.engine.modes.base import Mode, Workload
-from idlegap.core.engine.modes.fused import compile_obstacle, settle
-from idlegap.core.protocol.reasons import Reason
+from idlegap.core.engine.modes.base import forward
+from idlegap.core.engine.modes.fused import InductorMode, settle
 
 
-class Compiled(Mode):
+class Compiled(InductorMode):
     """Inductor's own CUDA graphs around its own kernels, stock attention, default tuning.
 
     The argmax stays outside, as in ``generate()``: graph trees refuse a step that writes to its
@@ -19,13 +14,10 @@ class Compiled(Mode):
     """
 
     name = "compiled"
-    compiled_step: Callable[[], torch.Tensor]
-
-    @classmethod
-    def obstacle(cls, workload: Workload) -> Reason | None:
-        return compile_obstacle(workload)
 
     def prepare(self) -> None:
+        from idlegap.core.engine.inductor import adopt_cudagraph_trees
+
         adopt_cudagraph_trees()
         work = self.workload
         compiled = torch.compile(forward, dynamic=False, mode="reduce-overhead")
@@ -39,9 +31,3 @@ class Compiled(Mode):
 
         settle(work, step)
         self.compiled_step = step
-
-    def step(self) -> torch.Tensor:
-        return self.compiled_step()
-
-    def release(self) -> None:
-        del self.compiled_step

@@ -8,9 +8,8 @@ from collections.abc import Callable
 
 import torch
 
-from idlegap.core.engine.cache import graph_obstacle, positions, rewind
 from idlegap.core.engine.errors import ModeError, first_line
-from idlegap.core.engine.modes.base import Mode, Workload, decode_one_token
+from idlegap.core.engine.modes.base import Mode, Workload, decode_one_token, graph_obstacle, positions, rewind
 from idlegap.core.protocol.reasons import Reason, because
 
 WARM_UP_STEPS = 3
@@ -21,11 +20,8 @@ class StepGraph:
     """A captured decode step over the workload's static cache and token buffer."""
 
     def __init__(self, workload: Workload, step: Callable[[], torch.Tensor]) -> None:
-        """Warm up and capture `step`; the cache's positions are left as they were.
-
-        Raises:
-            ModeError: the step cannot be captured.
-        """
+        """Warm up and capture `step`; the cache's positions are left as they were. Raises ModeError
+        where the step cannot be captured."""
         device = workload.device.torch
         saved_positions, saved_token = positions(workload.static), workload.token.clone()
         stream, before = torch.cuda.Stream(device), torch.cuda.current_stream(device)
@@ -66,9 +62,7 @@ class Graph(Mode):
 
     @classmethod
     def obstacle(cls, workload: Workload) -> Reason | None:
-        if not workload.device.is_cuda:
-            return because("needs-cuda")
-        return graph_obstacle(workload.static)
+        return graph_obstacle(workload)
 
     def prepare(self) -> None:
         self._captured = StepGraph(self.workload, lambda: self.eager_step(self.workload))

@@ -4,16 +4,17 @@ import queue
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import msgspec
 import torch
 
 from idlegap.core.engine.available_modes import Lineup
-from idlegap.core.engine.cache_lengths import LengthLog
 from idlegap.core.engine.device import Device
 from idlegap.core.engine.errors import ModeError
 from idlegap.core.engine.loop import DecodeLoop
 from idlegap.core.engine.model import LoadedModel
 from idlegap.core.engine.modes.eager import EagerStatic
 from idlegap.core.engine.outbox import Outbox
+from idlegap.core.engine.tokens import LengthLog
 from idlegap.core.protocol.commands import AnyCommand, Stop
 from idlegap.core.protocol.events import AnyEvent, ProfileWindow
 from idlegap.core.protocol.modes import ModeName
@@ -155,14 +156,12 @@ def run_scripted(
     DecodeLoop(
         lineup,
         rebuild,
-        first_mode=first_mode,
-        new_tokens=SETTINGS.new_tokens,
+        settings=msgspec.structs.replace(SETTINGS, mode=first_mode, profile_every_ns=profile_every_ns),
         outbox=outbox,
         commands=Script(commands or {}, stop_at),  # type: ignore[arg-type]
         clock=clock,
         counters=ThreadCounters(),
         profiler=profiler,  # type: ignore[arg-type]
-        profile_every_ns=profile_every_ns,
         lengths=lengths,
     ).run()
     return Ran(outbox.drain())

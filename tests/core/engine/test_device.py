@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from idlegap.core.engine.bandwidth import measure_bandwidth
 from idlegap.core.engine.device import choose_device
 from idlegap.core.engine.errors import UnsupportedError
 from idlegap.core.engine.model import make_prompt
@@ -23,15 +22,6 @@ def test_cuda_by_name_says_what_was_looked_for_and_what_would_help(text):
     with pytest.raises(UnsupportedError, match=f"--device {text}: torch .*CUDA") as caught:
         choose_device(text)
     assert "--device cpu" in caught.value.hint
-
-
-def test_bandwidth_is_missing_with_its_reason_and_never_zero():
-    measured = measure_bandwidth(choose_device("cpu"), lambda: 5)
-    assert measured.copy_bytes_per_s is None
-    assert measured.missing == {
-        "copy_bytes_per_s": because("needs-cuda"),
-        "read_bytes_per_s": because("needs-cuda"),
-    }
 
 
 def test_only_the_eager_modes_run_without_cuda(loaded, device):

@@ -6,7 +6,7 @@ import pytest
 
 from idlegap.core.engine.errors import UnsupportedError
 from idlegap.core.engine.loop import PROFILE_RETRY_NS
-from idlegap.core.engine.token_writer import WARM_UP_TOKENS
+from idlegap.core.engine.tokens import WARM_UP_TOKENS
 from idlegap.core.protocol.commands import (
     RestartRound,
     SetMode,
@@ -256,3 +256,30 @@ def test_a_window_within_a_warm_up_is_marked_as_a_window(run_loop):
     profiler = FakeProfiler(window(False), window(True))
     ran = run_loop({1: [TakeProfile()]}, stop_at=4, profiler=profiler)
     assert [len(b.tokens) for b in ran.of(TokenBatch) if b.excluded == "profile"] == [4, 4]
+
+
+def test_a_round_is_finished_when_all_its_tokens_are_out(run_loop):
+    ran = run_loop(stop_at=25)
+    finished = ran.of(RoundFinished)
+    assert [(f.round, f.tokens, f.mode) for f in finished] == [
+        (1, 10, "eager-static"),
+        (2, 10, "eager-static"),
+    ]
+    for one in finished:
+        at = ran.events.index(one)
+        before = [e for e in ran.events[:at] if isinstance(e, TokenBatch) and e.round == one.round]
+        assert sum(len(batch.tokens) for batch in before) == 10
+        after = [e for e in ran.events[at:] if isinstance(e, TokenBatch | RoundStarted)]
+        assert all(e.round > one.round for e in after)
+
+
+def test_a_round_that_is_cut_off_is_not_finished(run_loop):
+    ran = run_loop({4: [SetMode("eager")], 9: [VerifyModes()]}, stop_at=13)
+    started = {r.round for r in ran.of(RoundStarted)}
+    assert len(started) >= 3
+    assert ran.of(RoundFinished) == []
+
+
+def test_a_profile_without_cuda_does_not_end_a_round(run_loop):
+    ran = run_loop({9: [TakeProfile()]}, stop_at=10)
+    assert [f.tokens for f in ran.of(RoundFinished)] == [10]

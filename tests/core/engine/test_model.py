@@ -7,7 +7,7 @@ from transformers import PreTrainedTokenizerFast
 
 from idlegap.core.engine.errors import UnsupportedError
 from idlegap.core.engine.model import LoadedModel, load_model, make_prompt, synthetic_config
-from idlegap.core.engine.round_text import GeneratedText
+from idlegap.core.engine.tokens import GeneratedText
 from idlegap.core.protocol.settings import SYNTHETIC_DEFAULT
 
 
@@ -62,11 +62,10 @@ def test_a_local_folder_is_loaded_with_its_weights_and_tokenizer(folder, device,
 def test_generated_text_comes_in_pieces_of_whole_characters(folder, device):
     tokenizer = load_model(str(folder), device, lambda *_: None).tokenizer
     ids = tokenizer("naïve")["input_ids"]
-    text = GeneratedText(tokenizer)
-    text.restart(ids[0])
+    text = GeneratedText(tokenizer, ids[0])
     pieces = [text.take()]
     for token_id in ids[1:]:
-        text.append(token_id)
+        text.ids.append(token_id)
         pieces.append(text.take())
     assert "".join(pieces) == "naïve"
     assert "ï" in pieces

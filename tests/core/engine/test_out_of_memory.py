@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from idlegap.core.engine.available_modes import Lineup
+from idlegap.core.engine.device import one_memory_error
 from idlegap.core.engine.errors import UnsupportedError, is_out_of_memory, memory_line
 from idlegap.core.engine.modes.eager import EagerStatic
-from idlegap.core.engine.out_of_memory import memory_reason, one_memory_error
 from idlegap.core.engine.outbox import Outbox
 from idlegap.core.engine.worker import EngineThread
 from idlegap.core.protocol.events import EngineFailed, ModeRefused, TokenBatch
@@ -66,7 +66,7 @@ def test_prompts_that_do_not_fit_say_for_which_batch_and_what_would(loaded, devi
 
 
 def test_with_one_sequence_a_smaller_batch_is_no_advice(device) -> None:
-    assert "--batch" not in words(memory_reason(device, 1))
+    assert "--batch" not in words(device.memory_reason(1))
 
 
 def test_a_mode_that_does_not_fit_is_refused_and_another_decodes(run_loop) -> None:

@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from idlegap.core.engine.attention import GROUPED, register
-from idlegap.core.engine.cache import positions, rewind
 from idlegap.core.engine.model import make_prompt
 from idlegap.core.engine.modes import Workload
+from idlegap.core.engine.modes.base import positions, rewind
 from idlegap.core.engine.modes.eager import Eager, EagerStatic
+from idlegap.core.engine.modes.fused import Fused
 from idlegap.core.engine.verify import Verifier
 from idlegap.core.text.reasons import logit_diff_words
 
@@ -35,9 +35,7 @@ class FrozenPosition(EagerStatic):
 
 
 class Grouped(EagerStatic):
-    def enter(self) -> None:
-        register()
-        self.workload.use_attention(GROUPED)
+    enter = Fused.enter  # the way that the fused modes choose their attention
 
 
 def test_the_dynamic_cache_decodes_the_same_tokens(workload, verifier):
@@ -107,3 +105,13 @@ def test_a_difference_of_rounding_is_not_flagged_where_eager_repeats_bitwise(wor
     assert verified.noise_diff == 0
     assert verified.logit_diff > 0
     assert not verified.flagged
+
+
+def test_what_verification_keeps_is_known(run_loop, loaded, device):
+    from idlegap.core.engine.available_modes import Lineup
+    from tests.core.engine.scripted_loop import SETTINGS
+
+    baseline = Lineup.build(loaded, device, SETTINGS).modes["eager-static"]
+    verifier = Verifier(baseline, 4)
+    logits = 4 * loaded.model.config.vocab_size * torch.finfo(loaded.model.dtype).bits // 8
+    assert verifier.held_bytes == logits + 4 * torch.long.itemsize

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from idlegap.core.protocol.events import CgroupSample
 from idlegap.core.protocol.reasons import because
 from idlegap.core.sensors.cgroup import CgroupReader, pressure_us, quota_cores, throttling
-from idlegap.core.sensors.errors import ReadingError
 from idlegap.core.sensors.mounts import read_mounts
-from idlegap.core.sensors.pacing import SECOND
+from idlegap.core.sensors.reading import SECOND, ReadingError
 from tests.core.sensors import trees
 
 STEP = SECOND // 4

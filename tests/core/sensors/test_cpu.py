@@ -12,15 +12,14 @@ from hypothesis import strategies as st
 
 from idlegap.core.protocol.events import CpuSample
 from idlegap.core.protocol.reasons import because
-from idlegap.core.sensors.cpu import CoreTimes, CpuReader, PsutilCounters
-from idlegap.core.sensors.errors import ReadingError
-from idlegap.core.sensors.pacing import SECOND
+from idlegap.core.sensors.cpu import CoreTimes, CpuCounters, CpuReader
+from idlegap.core.sensors.reading import SECOND, ReadingError
 from tests.core.sensors import trees
 
 OWN_PID, ENGINE_PID, TID = 10, 20, 21
 
 
-class ScriptedCounters:
+class ScriptedCounters(CpuCounters):
     """Counters that say what a test sets; an exception in place of a value is raised."""
 
     def __init__(self) -> None:
@@ -197,7 +196,7 @@ def test_shares_stay_in_range_whatever_the_counters_do(
         assert sample.monitor_pct >= 0
 
 
-# --- psutil behind the protocol ---------------------------------------------------
+# --- psutil behind the counters ---------------------------------------------------
 
 
 @pytest.fixture
@@ -211,7 +210,7 @@ def test_waiting_for_io_is_idle_and_guest_time_is_counted_once(procfs: Path) -> 
     tree = trees.docker_v2(procfs)
     #          user nice system idle iowait irq softirq steal guest guest_nice
     tree.cores("300 10 50 400 200 5 35 100 250 5")
-    (core,) = PsutilCounters().cores()
+    (core,) = CpuCounters().cores()
     ticks = os.sysconf("SC_CLK_TCK")
     assert core == pytest.approx(CoreTimes(400 / ticks, 100 / ticks, 1100 / ticks))
 
@@ -219,19 +218,19 @@ def test_waiting_for_io_is_idle_and_guest_time_is_counted_once(procfs: Path) -> 
 def test_all_zero_times_are_unreadable(procfs: Path) -> None:
     trees.gvisor(procfs)
     with pytest.raises(ReadingError, match="all zero"):
-        PsutilCounters().cores()
+        CpuCounters().cores()
 
 
 def test_an_absent_stat_file_is_unreadable(procfs: Path) -> None:
     with pytest.raises(ReadingError, match="/proc/stat unreadable"):
-        PsutilCounters().cores()
+        CpuCounters().cores()
 
 
 def test_a_truncated_stat_file_is_unreadable(procfs: Path) -> None:
     tree = trees.docker_v2(procfs)
     tree.write("proc/stat", "cpu  1 2\ncpu0 1 2\n")
     with pytest.raises(ReadingError, match="/proc/stat unreadable"):
-        PsutilCounters().cores()
+        CpuCounters().cores()
 
 
 def test_process_times_and_last_core_from_stat(procfs: Path) -> None:
@@ -241,7 +240,7 @@ def test_process_times_and_last_core_from_stat(procfs: Path) -> None:
         "700 300 20 0 1 0 5000 1000 50 184467 1 1 1 1 1 0 0 0 0 0 0 0 17 6 0 0 0 0 0 0 0 0 0 0 0 0 0"
     )
     tree.write("proc/4242/stat", f"4242 (a ) (b) {before_times} 1234 66 {after_times}\n")
-    counters = PsutilCounters()
+    counters = CpuCounters()
     assert counters.process_s(4242) == pytest.approx(1300 / os.sysconf("SC_CLK_TCK"))
     assert counters.last_core(4242) == 6
 
@@ -249,16 +248,16 @@ def test_process_times_and_last_core_from_stat(procfs: Path) -> None:
 def test_a_process_that_does_not_exist_is_gone(procfs: Path) -> None:
     trees.docker_v2(procfs)
     with pytest.raises(ReadingError, match="process 4242: gone"):
-        PsutilCounters().process_s(4242)
+        CpuCounters().process_s(4242)
     with pytest.raises(ReadingError, match="thread 4242: gone"):
-        PsutilCounters().last_core(4242)
+        CpuCounters().last_core(4242)
 
 
 def test_the_real_counters_know_a_thread_by_its_id() -> None:
     cores: list[int] = []
 
     def worker() -> None:
-        cores.append(PsutilCounters().last_core(threading.get_native_id()))
+        cores.append(CpuCounters().last_core(threading.get_native_id()))
 
     thread = threading.Thread(target=worker)
     thread.start()

@@ -3,11 +3,10 @@
 import pytest
 
 from idlegap.core.protocol.reasons import because
-from idlegap.core.sensors.errors import ReadingError
 from idlegap.core.sensors.gpm import Gpm
 from idlegap.core.sensors.gpu_device import find_device
 from idlegap.core.sensors.nvml import NvmlCalls, NvmlError
-from idlegap.core.sensors.pacing import MS
+from idlegap.core.sensors.reading import MS, ReadingError
 from tests.core.sensors.fake_nvml import IN_USE, UNKNOWN, UUID, FakeGpu, FakeNvml, mig_pair
 
 

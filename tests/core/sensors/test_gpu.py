@@ -6,11 +6,10 @@ import pytest
 
 from idlegap.core.protocol.events import GpuInfo, GpuSample
 from idlegap.core.protocol.reasons import Reason, because
-from idlegap.core.sensors.errors import ReadingError
 from idlegap.core.sensors.gpu import GpuReader, checked_bindings
 from idlegap.core.sensors.gpu_readings import GPU_FIELDS
 from idlegap.core.sensors.nvml import Nvml
-from idlegap.core.sensors.pacing import MS, SECOND
+from idlegap.core.sensors.reading import MS, SECOND, ReadingError
 from tests.core.sensors.fake_nvml import (
     FUNCTION_NOT_FOUND,
     GIB,
@@ -360,7 +359,7 @@ def test_close_survives_a_library_that_fails() -> None:
 
 
 def test_a_broken_reader_says_so_in_every_field() -> None:
-    (sample,) = Bench().reader.broken(7, because("sensor-failed", detail="oops"))
+    sample = Bench().reader.broken(7, because("sensor-failed", detail="oops"))
     assert sample == GpuSample(
         t_ns=7, missing=dict.fromkeys(GPU_FIELDS, because("sensor-failed", detail="oops"))
     )

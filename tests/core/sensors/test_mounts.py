@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from idlegap.core.sensors.errors import ReadingError
 from idlegap.core.sensors.mounts import (
     UNIFIED,
     Mount,
@@ -16,6 +15,7 @@ from idlegap.core.sensors.mounts import (
     parse_mountinfo,
     read_mounts,
 )
+from idlegap.core.sensors.reading import ReadingError
 from tests.core.sensors import trees
 
 names = st.text(st.characters(codec="ascii", exclude_categories=["Cc"]), min_size=1, max_size=12)

@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from idlegap.core.protocol.reasons import because
-from idlegap.core.sensors.errors import ReadingError
-from idlegap.core.sensors.nvml import NvmlCalls, NvmlError, Retry
-from idlegap.core.sensors.pacing import SECOND
+from idlegap.core.sensors.nvml import NvmlCalls, NvmlError, Retry, event_reason_names
+from idlegap.core.sensors.reading import SECOND, ReadingError
 from tests.core.sensors.fake_nvml import (
     FUNCTION_NOT_FOUND,
     GPU_IS_LOST,
@@ -97,3 +96,41 @@ def test_nothing_is_tried_again_after_a_failure_for_good(now_ns: int) -> None:
     retry.failed(0, NvmlError(NOT_SUPPORTED, "Not Supported"))
     assert not retry.ready(now_ns)
     assert retry.reason(now_ns) == because("not-supported")
+
+
+# --- clock event reasons ---
+
+
+def test_no_bits_no_names() -> None:
+    assert event_reason_names(0) == ()
+
+
+def test_every_known_bit_has_its_name() -> None:
+    assert [event_reason_names(1 << bit)[0] for bit in range(11)] == [
+        "GPU idle",
+        "application clocks",
+        "software power cap",
+        "hardware slowdown",
+        "sync boost",
+        "software thermal slowdown",
+        "hardware thermal slowdown",
+        "power brake",
+        "display clock",
+        "board limit",
+        "reliability",
+    ]
+
+
+def test_combined_bits_come_lowest_first_and_unknown_ones_last() -> None:
+    assert event_reason_names(0x4 | 0x40 | 0x1000) == (
+        "software power cap",
+        "hardware thermal slowdown",
+        "unknown 0x1000",
+    )
+
+
+@given(st.integers(0, 2**64 - 1))
+def test_no_bit_is_lost(mask: int) -> None:
+    names = event_reason_names(mask)
+    unknown = mask >> 11
+    assert len(names) == (mask & 0x7FF).bit_count() + (unknown > 0)

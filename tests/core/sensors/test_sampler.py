@@ -11,8 +11,8 @@ import pytest
 
 from idlegap.core.protocol.events import CgroupSample, CpuSample, GpuInfo, GpuSample, HostInfo, SensorEvent
 from idlegap.core.protocol.reasons import because
-from idlegap.core.sensors.cpu import CPU_FIELDS, CoreTimes
-from idlegap.core.sensors.pacing import MS, SECOND
+from idlegap.core.sensors.cpu import CPU_FIELDS, CoreTimes, CpuCounters
+from idlegap.core.sensors.reading import MS, SECOND
 from idlegap.core.sensors.sampler import HostReader, Sampler
 from tests.core.sensors import trees
 from tests.core.sensors.fake_nvml import UUID, FakeGpu, FakeNvml
@@ -22,7 +22,7 @@ STEP = 250 * MS
 PATIENCE_S = 30.0
 
 
-class AlternatingCounters:
+class AlternatingCounters(CpuCounters):
     """A core that is busy half of the time."""
 
     def __init__(self) -> None:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from idlegap.core.sensors.pacing import Every
+from idlegap.core.sensors.reading import Every
 
 PERIOD = 250
 

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from idlegap.core.engine.fx_rewrite import SplitBias
+from idlegap.core.engine.inductor import SplitBias
 
 
 def test_linear_with_bias_becomes_a_product_and_a_sum():

@@ -1,37 +1,49 @@
-"""What ends a round and what one launch costs, over the real loop on the CPU and a fake clock."""
+"""What the machine manages alone: the cost of a launch, and readings that cannot be taken."""
 
 from collections.abc import Callable
 
+import pytest
 import torch
 
 from idlegap.core.engine.device import Device
-from idlegap.core.engine.launch_cost import BATCHES, LAUNCHES, probe_dispatch, submission_ns
-from idlegap.core.engine.verify import Verifier
-from idlegap.core.protocol.commands import ProbeDispatch, SetMode, TakeProfile, VerifyModes
-from idlegap.core.protocol.events import DispatchProbe, RoundFinished, RoundStarted, TokenBatch
-from idlegap.core.protocol.reasons import because
+from idlegap.core.engine.microbenchmarks import (
+    BATCHES,
+    LAUNCHES,
+    measure_bandwidth,
+    probe_dispatch,
+    submission_ns,
+)
+from idlegap.core.protocol.commands import ProbeDispatch
+from idlegap.core.protocol.events import Bandwidth, DispatchProbe, RoundFinished, TokenBatch
+from idlegap.core.protocol.reasons import Reason, because
+
+CPU = Device(torch.device("cpu"), "CPU", None)
 
 
-def test_a_round_is_finished_when_all_its_tokens_are_out(run_loop):
-    ran = run_loop(stop_at=25)
-    finished = ran.of(RoundFinished)
-    assert [(f.round, f.tokens, f.mode) for f in finished] == [
-        (1, 10, "eager-static"),
-        (2, 10, "eager-static"),
-    ]
-    for one in finished:
-        at = ran.events.index(one)
-        before = [e for e in ran.events[:at] if isinstance(e, TokenBatch) and e.round == one.round]
-        assert sum(len(batch.tokens) for batch in before) == 10
-        after = [e for e in ran.events[at:] if isinstance(e, TokenBatch | RoundStarted)]
-        assert all(e.round > one.round for e in after)
+FREE = 900 << 20
 
 
-def test_a_round_that_is_cut_off_is_not_finished(run_loop):
-    ran = run_loop({4: [SetMode("eager")], 9: [VerifyModes()]}, stop_at=13)
-    started = {r.round for r in ran.of(RoundStarted)}
-    assert len(started) >= 3
-    assert ran.of(RoundFinished) == []
+class FullDevice(Device):
+    """A GPU with next to no memory left; nothing may be launched on it."""
+
+    def memory_bytes(self) -> tuple[int, int]:
+        return FREE, 80 << 30
+
+
+@pytest.mark.parametrize(
+    ("device", "reason"),
+    [
+        (CPU, because("needs-cuda")),
+        (
+            FullDevice(torch.device("cuda", 0), "GPU", None),
+            because("little-memory", free_gb=FREE / 1e9),
+        ),
+    ],
+    ids=["cpu", "full"],
+)
+def test_what_cannot_be_measured_is_missing_with_its_reason(device: Device, reason: Reason) -> None:
+    missing = {"copy_bytes_per_s": reason, "read_bytes_per_s": reason}
+    assert measure_bandwidth(device, clock=lambda: 7) == Bandwidth(7, None, None, missing=missing)
 
 
 def test_on_the_cpu_memory_and_launches_have_a_reason_instead(run_loop):
@@ -47,11 +59,6 @@ def test_on_the_cpu_memory_and_launches_have_a_reason_instead(run_loop):
 def test_a_probe_is_followed_by_a_warm_up(run_loop):
     ran = run_loop({6: [ProbeDispatch()]}, stop_at=10)
     assert [len(b.tokens) for b in ran.of(TokenBatch) if b.excluded == "warm-up"] == [3, 3]
-
-
-def test_a_profile_without_cuda_does_not_end_a_round(run_loop):
-    ran = run_loop({9: [TakeProfile()]}, stop_at=10)
-    assert [f.tokens for f in ran.of(RoundFinished)] == [10]
 
 
 class Host:
@@ -90,13 +97,3 @@ def test_a_few_disturbed_batches_do_not_move_it():
 
 def test_the_probe_says_when_it_was_taken(device: Device):
     assert probe_dispatch(device, lambda: 42).t_ns == 42
-
-
-def test_what_verification_keeps_is_known(run_loop, loaded, device):
-    from idlegap.core.engine.available_modes import Lineup
-    from tests.core.engine.scripted_loop import SETTINGS
-
-    baseline = Lineup.build(loaded, device, SETTINGS).modes["eager-static"]
-    verifier = Verifier(baseline, 4)
-    logits = 4 * loaded.model.config.vocab_size * torch.finfo(loaded.model.dtype).bits // 8
-    assert verifier.held_bytes == logits + 4 * torch.long.itemsize

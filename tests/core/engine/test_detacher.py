@@ -2,7 +2,7 @@
 
 import pytest
 
-from idlegap.core.engine.profiler_detach import CALLS, SWITCH, Detacher, detaching_works
+from idlegap.core.engine.profile import DETACH_CALLS, DETACH_SWITCH, Detacher, detaching_works
 
 
 class Driver:
@@ -27,10 +27,10 @@ def test_detaching_works_from_one_version_on(cuda_version, works):
 @pytest.mark.parametrize(
     ("cuda_version", "before", "after", "calls"),
     [
-        ("13.0", {}, {SWITCH: "1"}, CALLS),
+        ("13.0", {}, {DETACH_SWITCH: "1"}, DETACH_CALLS),
         ("12.4", {}, {}, 0),
-        ("13.0", {SWITCH: "0"}, {SWITCH: "0"}, 0),
-        ("12.4", {SWITCH: "1"}, {SWITCH: "1"}, CALLS),
+        ("13.0", {DETACH_SWITCH: "0"}, {DETACH_SWITCH: "0"}, 0),
+        ("12.4", {DETACH_SWITCH: "1"}, {DETACH_SWITCH: "1"}, DETACH_CALLS),
     ],
 )
 def test_the_environment_decides_and_driver_calls_let_it_happen(cuda_version, before, after, calls):

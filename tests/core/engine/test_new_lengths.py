@@ -1,7 +1,6 @@
 """Tokens at new lengths of a dynamic cache are told from all others."""
 
-from idlegap.core.engine.cache_lengths import LengthLog
-from idlegap.core.engine.token_writer import WARM_UP_TOKENS
+from idlegap.core.engine.tokens import WARM_UP_TOKENS, LengthLog
 from idlegap.core.protocol.commands import RestartRound, SetMode, SetShape, TakeProfile, VerifyModes
 from idlegap.core.protocol.events import ProfileWindow, TokenBatch
 from tests.core.engine.scripted_loop import FakeProfiler, Ran

@@ -1,17 +1,22 @@
-"""The measured ceilings: how fast this GPU really copies and reads its own memory.
+"""What the machine manages when it is asked for one thing alone: copying, reading, launching.
 
 The copy is the largest contiguous fp16 buffer that fits in half of the free memory (capped,
 since beyond a few GiB nothing changes), the best of twenty, bytes read plus bytes written.
+
+An eager step pays the price of a launch for each of its kernels, and more for its own Python. The
+probe tells how much of that belongs to the machine: the bare launch is the driver and the CPU, the
+smallest operator adds PyTorch's dispatcher.
 """
 
 import time
 from collections.abc import Callable
+from statistics import median
 from typing import Any
 
 import torch
 
 from idlegap.core.engine.device import Device
-from idlegap.core.protocol.events import Bandwidth
+from idlegap.core.protocol.events import Bandwidth, DispatchProbe
 from idlegap.core.protocol.reasons import Reason, because
 
 REPEATS = 20
@@ -62,3 +67,36 @@ def _best_seconds(work: Callable[[], Any]) -> float:
 
 def _missing(t_ns: int, reason: Reason) -> Bandwidth:
     return Bandwidth(t_ns, None, None, missing={"copy_bytes_per_s": reason, "read_bytes_per_s": reason})
+
+
+LAUNCHES = 256
+"""A quarter of the launch queue (1,024 entries): a full one would make the host wait."""
+
+BATCHES = 20
+
+
+def probe_dispatch(device: Device, clock: Callable[[], int] = time.perf_counter_ns) -> DispatchProbe:
+    """Host time per empty kernel; None with the reason on the CPU, where nothing is launched."""
+    if not device.is_cuda:
+        reason = because("needs-cuda")
+        return DispatchProbe(clock(), None, None, missing={"launch_ns": reason, "operator_ns": reason})
+    one = torch.zeros(1, device=device.torch)
+    launch = submission_ns(lambda: torch.cuda._sleep(0), device.synchronize, clock)
+    operator = submission_ns(lambda: one.add_(1), device.synchronize, clock)
+    return DispatchProbe(clock(), launch, operator, launches=LAUNCHES)
+
+
+def submission_ns(
+    submit: Callable[[], Any], synchronize: Callable[[], None], clock: Callable[[], int]
+) -> int:
+    """Time of one `submit`: the median over batches, each begun with an empty queue."""
+    batches = []
+    for _ in range(BATCHES + 1):
+        synchronize()
+        started = clock()
+        for _ in range(LAUNCHES):
+            submit()
+        batches.append((clock() - started) / LAUNCHES)
+    synchronize()
+    # The first batch loads the kernel.
+    return round(median(batches[1:]))
