@@ -7,7 +7,7 @@ import torch
 
 from idlegap.core.engine.device import Device
 from idlegap.core.engine.errors import is_out_of_memory
-from idlegap.core.protocol.reasons import Code, Reason, because
+from idlegap.core.protocol.reasons import Reason, because
 
 
 @contextmanager
@@ -25,5 +25,5 @@ def one_memory_error() -> Iterator[None]:
 
 def memory_reason(device: Device, batch: int) -> Reason:
     """Whose memory was not enough for what, and what would need less."""
-    code: Code = "no-memory-for-batch" if batch > 1 else "no-memory-for-prompt"
+    code = "no-memory-for-batch" if batch > 1 else "no-memory-for-prompt"
     return because(code, memory="device memory" if device.is_cuda else "memory", batch=batch)

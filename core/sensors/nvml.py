@@ -8,7 +8,7 @@ Error numbers are those of nvml.h (``nvmlReturn_t``), which are part of the ABI.
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
-from idlegap.core.protocol.reasons import Code, Reason, because
+from idlegap.core.protocol.reasons import Reason, because
 from idlegap.core.sensors.errors import ReadingError
 from idlegap.core.sensors.pacing import SECOND
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 NOT_SUPPORTED, INVALID_ARGUMENT, NOT_FOUND = 3, 2, 6
 
-_FOR_GOOD: dict[int, Code] = {
+_FOR_GOOD: dict[int, str] = {
     NOT_SUPPORTED: "not-supported",
     9: "driver-not-loaded",
     12: "no-driver",
