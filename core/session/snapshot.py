@@ -23,6 +23,7 @@ from idlegap.core.protocol.events import (
     MonitorSample,
     ProfileWindow,
     Stage,
+    Token,
     Verified,
 )
 from idlegap.core.protocol.modes import ModeName
@@ -180,13 +181,16 @@ class RecordingView:
 
 
 @dataclass(frozen=True, slots=True)
-class PlayedToken:
-    """The token that a replay has reached: its place, what it took, and why it does not count."""
+class TokenPlace:
+    """One token of a recording. The session hears of it at `due_ns`: at its end, or with the rest of
+    its batch."""
 
+    mode: ModeName
     round: int
     index: int
-    wall_ns: int
+    token: Token
     excluded: Exclusion | None
+    due_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +209,7 @@ class Playback:
     ended: bool = False
     behind: bool = False
     switches_ns: tuple[int, ...] = ()
-    token: PlayedToken | None = None
+    token: TokenPlace | None = None
     ending: str = ""
 
 

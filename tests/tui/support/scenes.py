@@ -22,6 +22,7 @@ from idlegap.core.protocol.events import (
     ModeStatus,
     MonitorSample,
     ProfileWindow,
+    Token,
     Verified,
 )
 from idlegap.core.protocol.modes import BASELINE, EAGER, MODES, ModeName
@@ -32,7 +33,6 @@ from idlegap.core.session.snapshot import (
     HostChange,
     ModeView,
     Playback,
-    PlayedToken,
     Rate,
     RecordingView,
     Snapshot,
@@ -40,6 +40,7 @@ from idlegap.core.session.snapshot import (
     Strip,
     StripColumn,
     StripMark,
+    TokenPlace,
 )
 from idlegap.core.slow_tokens.causes import Cause, CauseTotal, Contention, RecentTokens, SlowView
 from tests.ready import engine_ready
@@ -545,7 +546,7 @@ def replayed() -> Snapshot:
             speed=4.0,
             playing=False,
             switches_ns=(20_000 * MS, 61_000 * MS, 110_000 * MS),
-            token=PlayedToken(3, 1_204, 4_180_000, None),
+            token=TokenPlace("eager-static", 3, 1_204, Token(0, 0, 4_180_000), None, 0),
         ),
     )
 
