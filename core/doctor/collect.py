@@ -153,7 +153,7 @@ def ask_engine(driver: Driver) -> EngineAnswer:
     answer = EngineAnswer()
     try:
         answer.ready = driver.start()
-        answer.bandwidth = driver.state.facts.bandwidth
+        answer.bandwidth = driver.state.facts.newest(Bandwidth)
         windows = driver.profile(1)
         answer.window = windows[-1] if windows else None
         answer.probe = driver.probe()

@@ -7,7 +7,18 @@ from idlegap.core.measure.device_time import split_token
 from idlegap.core.measure.host_speed import told_by_cpu_time
 from idlegap.core.measure.rate import mean_ns, speed_up, tokens_per_s
 from idlegap.core.measure.roofline import ceiling
-from idlegap.core.protocol.events import Token
+from idlegap.core.protocol.events import (
+    Bandwidth,
+    CgroupSample,
+    CpuSample,
+    EngineFailed,
+    EngineReady,
+    GpuInfo,
+    GpuSample,
+    HostInfo,
+    MonitorSample,
+    Token,
+)
 from idlegap.core.protocol.modes import BASELINE, MODES, ModeSpec
 from idlegap.core.protocol.reasons import Reason, ReasonOrText, because
 from idlegap.core.session.mode_history import ModeFigures, ModeHistory
@@ -44,9 +55,9 @@ def snapshot_of(
     facts, history = state.facts, _history(state)
     rate = _rate(state, history)
     ceilings = ceiling(
-        facts.engine,
-        facts.bandwidth,
-        facts.gpu_info,
+        facts.newest(EngineReady),
+        facts.newest(Bandwidth),
+        facts.newest(GpuInfo),
         spec_override=spec_bytes_per_s,
         tok_per_s=rate.tok_per_s if rate else None,
     )
@@ -62,8 +73,8 @@ def snapshot_of(
     return Snapshot(
         t_ns=now_ns,
         stage=state.stage,
-        engine=facts.engine,
-        failed=facts.failed,
+        engine=facts.newest(EngineReady),
+        failed=facts.newest(EngineFailed),
         mode=state.mode,
         modes=modes,
         rate=rate,
@@ -80,12 +91,12 @@ def snapshot_of(
             bound_ns=bound_ns,
         ),
         ceiling=ceilings,
-        host=facts.host,
-        cpu=facts.cpu,
-        cgroup=facts.cgroup,
-        gpu_info=facts.gpu_info,
-        gpu=facts.gpu,
-        monitor=facts.monitor,
+        host=facts.newest(HostInfo),
+        cpu=facts.newest(CpuSample),
+        cgroup=facts.newest(CgroupSample),
+        gpu_info=facts.newest(GpuInfo),
+        gpu=facts.newest(GpuSample),
+        monitor=facts.newest(MonitorSample),
         notice=state.notice if now_ns - state.notice_ns < NOTICE_NS else "",
         text=state.text,
         paused=state.stage.stage == "paused",
@@ -110,21 +121,21 @@ def _history(state: State) -> ModeHistory | None:
 
 def _contention(state: State, history: ModeHistory | None, recent: RecentTokens | None) -> Contention | None:
     facts = state.facts
-    if facts.failed is not None:
+    if facts.newest(EngineFailed) is not None:
         return None
     newest = history.latest[-1] if history is not None and history.latest else None
     return contention_now(
         recent,
         cpu_users=state.attribution.cpu_users(newest) if newest is not None else (None, None),
-        cpu=facts.cpu,
-        cgroup=facts.cgroup,
-        host=facts.host,
+        cpu=facts.newest(CpuSample),
+        cgroup=facts.newest(CgroupSample),
+        host=facts.newest(HostInfo),
     )
 
 
 def _cpu_work(state: State, history: ModeHistory, recent: list[Token] | tuple[()]) -> CpuWork | Reason:
     """CPU time of the `recent` tokens, or why it says nothing of the host."""
-    if not told_by_cpu_time(state.facts.engine):
+    if not told_by_cpu_time(state.facts.newest(EngineReady)):
         return because("cpu-computes")
     if history.at_new_length:
         return because("new-lengths")
@@ -142,7 +153,10 @@ def _halted(state: State, now_ns: int) -> bool:
 
 
 def _rate(state: State, history: ModeHistory | None) -> Rate | None:
-    engine, figures = state.facts.engine, history.latest_figures() if history is not None else None
+    engine, figures = (
+        state.facts.newest(EngineReady),
+        history.latest_figures() if history is not None else None,
+    )
     if engine is None or history is None or figures is None:
         return None
     walls_ns = history.recent_walls_ns()

@@ -28,7 +28,8 @@ from idlegap.core.protocol.events import (
 )
 from idlegap.core.protocol.modes import ModeName
 from idlegap.core.protocol.reasons import ReasonOrText
-from idlegap.core.slow_tokens.causes import Cause, CauseTotal, Contention, RecentTokens, SlowView
+from idlegap.core.slow_tokens.causes import Cause, CauseTotal, Contention, RecentTokens
+from idlegap.core.slow_tokens.explain import SlowToken
 
 TOKENLESS: tuple[Stage, ...] = (
     "starting",
@@ -281,7 +282,7 @@ class Snapshot:
     excluded: int = 0
     at_new_length: bool = False
     in_process: bool = False
-    slow: tuple[SlowView, ...] = ()
+    slow: tuple[SlowToken, ...] = ()
     slow_shares: tuple[CauseTotal, ...] = ()
     host_changes: tuple[HostChange, ...] = ()
     threshold_ns: int | None = None

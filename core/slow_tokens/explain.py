@@ -25,6 +25,7 @@ if both neighbours and our own threads did, the delay is divided in proportion t
 beyond what they usually do.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -198,10 +199,10 @@ def slow_token(batch: TokenBatch, offset: int, usual: Typical, around: Context) 
     )
 
 
-def total_shares(slow: Iterable[SlowToken]) -> dict[Cause, int]:
+def total_shares(slow: Iterable[SlowToken]) -> Counter[Cause]:
     """Excess time by cause over several slow tokens, in ns."""
-    totals: dict[Cause, int] = {}
+    totals: Counter[Cause] = Counter()
     for token in slow:
         for share in token.shares:
-            totals[share.cause] = totals.get(share.cause, 0) + share.ns
+            totals[share.cause] += share.ns
     return totals

@@ -42,7 +42,8 @@ from idlegap.core.session.snapshot import (
     StripMark,
     TokenPlace,
 )
-from idlegap.core.slow_tokens.causes import Cause, CauseTotal, Contention, RecentTokens, SlowView
+from idlegap.core.slow_tokens.causes import Cause, CauseTotal, Contention, RecentTokens
+from idlegap.core.slow_tokens.explain import Share, SlowToken
 from tests.ready import engine_ready
 
 NOW_NS = 10_000 * STRIP_BUCKET_NS
@@ -448,15 +449,16 @@ def compiling() -> Snapshot:
     )
 
 
-SLOW = (
-    SlowView(1204, 3, "eager-static", 41_300_000, 18_900_000, "neighbour",
-             "token 3/1,204: 41.3 ms, +18.9 ms: the decode thread waited 17.6 ms for a CPU; core 3 was 97 % "
-             "busy, others used 3.0 cores", NOW_NS - 1_200 * MS),
-    SlowView(1187, 3, "eager-static", 33_000_000, 10_100_000, "more cpu",
-             "token 3/1,187: 33.0 ms, +10.1 ms: the same work took 9.8 ms more CPU time; others used 3.0 "
-             "cores meanwhile", NOW_NS - 3_000 * MS),
-    SlowView(41, 3, "graph", 6_200_000, 2_000_000, "unexplained",
-             "token 3/41: 6.2 ms, +2.0 ms: unexplained: no reading accounts for it", NOW_NS - 61_000 * MS),
+SLOW = tuple(
+    SlowToken(mode, 3, token, NOW_NS - ago_ms * MS, wall_ns, excess_ns, (Share(cause, excess_ns, evidence),))
+    for mode, token, ago_ms, wall_ns, excess_ns, cause, evidence in (
+        ("eager-static", 1204, 1_200, 41_300_000, 18_900_000, "neighbour",
+         "the decode thread waited 17.6 ms for a CPU; core 3 was 97 % busy, others used 3.0 cores"),
+        ("eager-static", 1187, 3_000, 33_000_000, 10_100_000, "more cpu",
+         "the same work took 9.8 ms more CPU time; others used 3.0 cores meanwhile"),
+        ("graph", 41, 61_000, 6_200_000, 2_000_000, "unexplained",
+         "unexplained: no reading accounts for it"),
+    )
 )  # fmt: skip
 SHARES = (
     CauseTotal("neighbour", 912 * MS, 51),
