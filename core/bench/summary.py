@@ -13,8 +13,13 @@ from statistics import median
 from idlegap.core.bench.schema import Arm, BenchResult, Columns, Run
 from idlegap.core.measure.device_time import Split, split_token
 from idlegap.core.measure.limits import Judgement, judge
-from idlegap.core.measure.rate import mean_ns, tokens_per_s
-from idlegap.core.measure.roofline import mbu, specified_bandwidth, weight_stream_bound_ns
+from idlegap.core.measure.roofline import (
+    mbu,
+    mean_ns,
+    specified_bandwidth,
+    tokens_per_s,
+    weight_stream_bound_ns,
+)
 from idlegap.core.measure.statistics import quantile
 from idlegap.core.measure.typical_token import Typical, typical
 from idlegap.core.protocol.events import ProfileWindow, Token, Verified
@@ -28,7 +33,7 @@ class ArmSummary:
     """One column of the table. What is None has its reason, in words, in `missing` under the same name.
 
     Attributes:
-        tok_per_s, mean_ns: of all counted tokens (`core.measure.rate`).
+        tok_per_s, mean_ns: of all counted tokens (`core.measure.roofline`).
         beyond_bound_ns: median token time minus the weight-stream bound.
         run_medians_ns: median token time of each counted run, by its turn.
         prefills_ns: prefill of each counted run, by its turn.

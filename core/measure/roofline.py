@@ -1,4 +1,7 @@
-"""How fast a decode step could be at most, and how near to that it comes.
+"""How fast tokens come, how fast they could come at most, and how near to that a decode step gets.
+
+One token's wall time is what serving calls inter-token latency, or time per output token. Where some
+tokens are slow, mean and median differ: the rate is of the mean, a speed-up of the medians.
 
 At batch 1 every weight is read once per step, so memory bandwidth sets a floor under the step's
 time, the **weight-stream bound**: weight bytes over the *measured* copy bandwidth (bytes read
@@ -12,10 +15,26 @@ compares cards; against the *measured* one it says how far this card is from its
 (bound over wall).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from idlegap.core.protocol.events import Bandwidth, EngineReady, GpuInfo
 from idlegap.core.protocol.reasons import ReasonOrText
+
+
+def tokens_per_s(batch: int, walls_ns: Sequence[int]) -> float:
+    """The rate of some steps: batch x steps over the time of all, so of the mean step."""
+    return batch * len(walls_ns) * 1e9 / sum(walls_ns)
+
+
+def mean_ns(walls_ns: Sequence[int]) -> int:
+    """The mean step, which `tokens_per_s` is the rate of."""
+    return round(sum(walls_ns) / len(walls_ns))
+
+
+def speed_up(baseline_ns: float, wall_ns: float) -> float:
+    """How many times as fast as the baseline: the ratio of two median token times."""
+    return baseline_ns / wall_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,24 +54,12 @@ class Ceiling:
 
 
 def weight_stream_bound_ns(weight_bytes: int, copy_bytes_per_s: float) -> int:
-    """Least time in which all weights can be streamed once.
-
-    Raises:
-        ValueError: for a bandwidth that is not positive.
-    """
-    if copy_bytes_per_s <= 0:
-        raise ValueError(f"bandwidth {copy_bytes_per_s} bytes/s: must be positive")
+    """Least time in which all weights can be streamed once."""
     return round(weight_bytes / copy_bytes_per_s * 1e9)
 
 
 def mbu(weight_bytes: int, steps_per_s: float, bytes_per_s: float) -> float:
-    """Share (0..1) of `bytes_per_s` that streaming the weights `steps_per_s` times needs.
-
-    Raises:
-        ValueError: for a bandwidth that is not positive.
-    """
-    if bytes_per_s <= 0:
-        raise ValueError(f"bandwidth {bytes_per_s} bytes/s: must be positive")
+    """Share (0..1) of `bytes_per_s` that streaming the weights `steps_per_s` times needs."""
     return weight_bytes * steps_per_s / bytes_per_s
 
 

@@ -6,8 +6,7 @@ from statistics import median
 
 from idlegap.core.measure.device_time import Split, split_token
 from idlegap.core.measure.limits import Judgement, judge
-from idlegap.core.measure.rate import speed_up, tokens_per_s
-from idlegap.core.measure.roofline import Ceiling, mbu
+from idlegap.core.measure.roofline import Ceiling, mbu, speed_up, tokens_per_s
 from idlegap.core.measure.statistics import quantile
 from idlegap.core.protocol.modes import BASELINE, MODE_NAMES, ModeName
 from idlegap.core.protocol.reasons import ReasonOrText

@@ -1,12 +1,12 @@
 """Builds the snapshot from what the state knows: once for each frame."""
 
+from dataclasses import replace
 from statistics import median
 
 from idlegap.core.measure.cpu_time import CpuWork, cpu_work
 from idlegap.core.measure.device_time import split_token
 from idlegap.core.measure.host_speed import told_by_cpu_time
-from idlegap.core.measure.rate import mean_ns, speed_up, tokens_per_s
-from idlegap.core.measure.roofline import ceiling
+from idlegap.core.measure.roofline import ceiling, mean_ns, speed_up, tokens_per_s
 from idlegap.core.protocol.events import (
     Bandwidth,
     CgroupSample,
@@ -106,7 +106,7 @@ def snapshot_of(
         in_process=in_process,
         slow=tuple(state.slow.recent),
         slow_shares=state.slow.shares(),
-        host_changes=state.setup.host_changes.standing,
+        host_changes=state.setup.host_changes,
         threshold_ns=usual.threshold_ns if usual is not None else None,
         contention=_contention(state, history, mean),
         neighbours=facts.neighbours,
@@ -178,32 +178,32 @@ def _mode_view(
 ) -> ModeView:
     history = state.setup.modes[spec.name]
     figures, window = history.figures(), history.profile
-    speedup = split = None
-    split_reason: ReasonOrText = ""
-    if figures is not None:
-        split_reason = because("no-window-yet")
-        if history.rejected is not None:
-            split_reason = history.rejected.reason
-        if window is not None:
-            split, split_reason = split_token(figures.wall_ns, window, bound_ns), ""
-        if baseline is not None and not history.first_round:
-            speedup = speed_up(baseline.wall_ns, figures.wall_ns)
-    return ModeView(
+    view = ModeView(
         key=spec.key,
         name=spec.name,
         summary=spec.summary,
         reason=refusal,
         current=spec.name == state.mode,
         tokens=history.total or len(history.new),
-        wall_ns=figures.wall_ns if figures is not None else None,
-        p99_ns=figures.p99_ns if figures is not None else None,
-        dispatch_ns=figures.dispatch_ns if figures is not None else None,
-        wait_ns=figures.wait_ns if figures is not None else None,
-        prefill_ns=round(median(list(history.prefills_ns))) if history.prefills_ns else None,
-        speedup=speedup,
-        split=split,
-        split_reason=split_reason,
+        prefill_ns=round(median(history.prefills_ns)) if history.prefills_ns else None,
         profile=window,
         verified=history.verified,
-        first_round=figures is not None and history.first_round,
+    )
+    if figures is None:
+        return view
+    reason: ReasonOrText = because("no-window-yet")
+    if window is not None:
+        reason = ""
+    elif history.rejected is not None:
+        reason = history.rejected.reason
+    return replace(
+        view,
+        wall_ns=figures.wall_ns,
+        p99_ns=figures.p99_ns,
+        dispatch_ns=figures.dispatch_ns,
+        wait_ns=figures.wait_ns,
+        speedup=speed_up(baseline.wall_ns, figures.wall_ns) if baseline and not history.first_round else None,
+        split=split_token(figures.wall_ns, window, bound_ns) if window is not None else None,
+        split_reason=reason,
+        first_round=history.first_round,
     )

@@ -1,6 +1,7 @@
 """Between which of a session's visits the host changed speed (`core.measure.host_speed`), and since when."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 from idlegap.core.measure.host_speed import Visit, Windows, changed_within, kernel_ns, told_by_cpu_time
 from idlegap.core.protocol.events import EngineReady
@@ -10,39 +11,19 @@ from idlegap.core.session.visits import VisitLog
 from idlegap.core.text.units import ms, us
 
 
-@dataclass(slots=True)
-class HostChanges:
-    """The changes between the last visits that stand, each with the time since when.
-
-    Whoever feeds it calls `judge` as events come in, not as frames are drawn: a replay then finds
-    the same changes at the same times.
-    """
-
-    standing: tuple[HostChange, ...] = ()
-
-    def judge(self, now_ns: int, log: VisitLog, engine: EngineReady | None, windows: Windows) -> None:
-        """Look again: what stood already keeps its time, what is new was found at `now_ns`."""
-        self.standing = tuple(self._dated(change) for change in host_changes(now_ns, log, engine, windows))
-
-    def _dated(self, change: HostChange) -> HostChange:
-        for old in self.standing:
-            if _is_one(old, change):
-                return replace(change, found_ns=old.found_ns)
-        return change
-
-
-def _is_one(old: HostChange, new: HostChange) -> bool:
-    """Whether `new` tells again what `old` told. Between visits of one mode each later visit makes a
-    new change. Between two modes it stays the same while the same one is slower: to visit the
-    other one again adds nothing."""
-    return old.modes == new.modes and (len(new.modes) > 1 or old.since_ns == new.since_ns)
-
-
 def host_changes(
-    now_ns: int, log: VisitLog, engine: EngineReady | None, windows: Windows
+    now_ns: int,
+    log: VisitLog,
+    engine: EngineReady | None,
+    windows: Windows,
+    known: Sequence[HostChange] = (),
 ) -> tuple[HostChange, ...]:
-    """Between which of the last visits the host changed speed, as found at `now_ns`: those of one
-    mode, and those of the two modes that launch kernel by kernel."""
+    """Between which of the last visits the host changed speed: those of one mode, and those of the two
+    modes that launch kernel by kernel. What is `known` keeps its time, what is new was found at `now_ns`.
+
+    Whoever asks does so as events come in, not as frames are drawn: a replay then finds the same
+    changes at the same times.
+    """
     if not told_by_cpu_time(engine):
         return ()
     found = []
@@ -58,7 +39,17 @@ def host_changes(
         modes = tuple(visit.mode for visit in slower_first)
         since_ns = max(visit.since_ns for visit in pair)
         found.append(HostChange(modes, since_ns, now_ns, _two_modes(eager, base, windows)))
-    return tuple(found)
+    return tuple(
+        next((replace(new, found_ns=old.found_ns) for old in known if _is_one(old, new)), new)
+        for new in found
+    )
+
+
+def _is_one(old: HostChange, new: HostChange) -> bool:
+    """Whether `new` tells again what `old` told. Between visits of one mode each later visit makes a
+    new change. Between two modes it stays the same while the same one is slower: to visit the
+    other one again adds nothing."""
+    return old.modes == new.modes and (len(new.modes) > 1 or old.since_ns == new.since_ns)
 
 
 def _same_mode(before: Visit, after: Visit) -> str:
