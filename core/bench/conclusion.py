@@ -14,8 +14,7 @@ from idlegap.core.bench.summary import ArmSummary
 from idlegap.core.measure.limits import Judgement, is_different, judge_by_replay
 from idlegap.core.measure.statistics import MIN_RUNS, Ratio, paired_ratio_interval
 from idlegap.core.protocol.modes import BASELINE, EAGER, REPLAYED, ModeName
-from idlegap.core.text.limit_words import LIMIT_WORDS
-from idlegap.core.text.phrases import sentence
+from idlegap.core.text.phrases import LIMIT_WORDS, sentence
 from idlegap.core.text.reasons import logit_diff_words
 from idlegap.core.text.units import interval, ms, percent
 

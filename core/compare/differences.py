@@ -13,8 +13,7 @@ from idlegap.core.compare.reasons import reasons
 from idlegap.core.measure.limits import Judgement, is_different
 from idlegap.core.measure.statistics import Ratio, ratio_interval
 from idlegap.core.protocol.modes import EAGER, MODE_NAMES, REPLAYED, ModeName
-from idlegap.core.text.limit_words import LIMIT_NAMES, LIMIT_WORDS
-from idlegap.core.text.phrases import sentence
+from idlegap.core.text.phrases import LIMIT_NAMES, LIMIT_WORDS, sentence
 from idlegap.core.text.reasons import words
 from idlegap.core.text.units import US, bandwidth, interval, percent, rate, tenths, times, us
 

@@ -15,8 +15,7 @@ from idlegap.core.protocol.modes import BASELINE, EAGER, ONE_GRAPH
 from idlegap.core.session.snapshot import TOKENLESS, ModeView, Snapshot, StageView
 from idlegap.core.slow_tokens.causes import Contention
 from idlegap.core.slow_tokens.contention import RECENT_NS
-from idlegap.core.text.limit_words import limit_head
-from idlegap.core.text.phrases import STAGES, sentence
+from idlegap.core.text.phrases import STAGES, limit_head, sentence
 from idlegap.core.text.reasons import logit_diff_words
 from idlegap.core.text.units import ms, us
 

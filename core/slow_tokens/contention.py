@@ -11,7 +11,7 @@ from idlegap.core.measure.limits import is_contended, is_stolen
 from idlegap.core.protocol.events import CgroupSample, CpuSample, HostInfo, Token
 from idlegap.core.protocol.modes import ModeName
 from idlegap.core.slow_tokens.causes import Cause, CauseTotal, Contention, Pressure, RecentTokens
-from idlegap.core.slow_tokens.cpu_users import CpuUsers, Loads
+from idlegap.core.slow_tokens.context import CpuUsers, Loads
 from idlegap.core.slow_tokens.explain import SlowToken, total_shares
 
 KEPT_SLOW = 64

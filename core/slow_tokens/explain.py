@@ -33,8 +33,7 @@ from idlegap.core.measure.typical_token import Typical, off_cpu_ns
 from idlegap.core.protocol.events import Token, TokenBatch
 from idlegap.core.protocol.modes import ModeName
 from idlegap.core.slow_tokens.causes import Cause
-from idlegap.core.slow_tokens.context import Context
-from idlegap.core.slow_tokens.cpu_users import FLOOR_SHARE, CpuUsers, Loads
+from idlegap.core.slow_tokens.context import FLOOR_SHARE, Context, CpuUsers, Loads
 from idlegap.core.text.units import ms
 
 Candidate = tuple[Cause, int, str]

@@ -22,7 +22,7 @@ from idlegap.core.report.gather import gather
 from idlegap.core.session.build import snapshot_of
 from idlegap.core.session.snapshot import Snapshot
 from idlegap.core.session.state import State
-from idlegap.core.text.limit_words import LIMIT_WORDS
+from idlegap.core.text.phrases import LIMIT_WORDS
 from tests.core.bench.fake_engine import READY
 from tests.core.bench.results import GPU, MS, arm, bench, columns, run, window
 

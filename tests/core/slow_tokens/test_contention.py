@@ -20,7 +20,7 @@ from idlegap.core.slow_tokens.contention import (
     quiet_core,
     recently_begun,
 )
-from idlegap.core.slow_tokens.cpu_users import CpuUsers, Loads
+from idlegap.core.slow_tokens.context import CpuUsers, Loads
 from idlegap.core.slow_tokens.explain import Share, SlowToken
 
 MS = 1_000_000
