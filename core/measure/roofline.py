@@ -85,8 +85,7 @@ def ceiling(
     """The bound, and both MBUs of a mode that decodes `tok_per_s` (over all sequences of the
     batch; None: not known yet). None before the model is loaded.
 
-    What depends on a reading that is missing is None; the GPU's specification is of no use to
-    a model that runs on the CPU.
+    The GPU's specification is of no use to a model that runs on the CPU.
     """
     if engine is None:
         return None

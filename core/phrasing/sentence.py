@@ -37,16 +37,18 @@ def limiting_sentence(snapshot: Snapshot) -> str:
 
 def _sentence(snapshot: Snapshot) -> str:
     stage, row, contention = snapshot.stage, snapshot.mode_view(snapshot.mode), snapshot.contention
+    since = _since(snapshot, stage.since_ns)
     if snapshot.failed is not None:
-        return f"The engine failed {_since(snapshot)}s ago: {snapshot.failed.reason.rstrip('. ')}."
+        return f"The engine failed {since}s ago: {snapshot.failed.reason.rstrip('. ')}."
     if snapshot.paused or stage.stage == "paused":
-        return f"Paused for {_since(snapshot)}s: nothing decodes, so nothing limits it{_beside(contention)}."
+        return f"Paused for {since}s: nothing decodes, so nothing limits it{_beside(contention)}."
     if row is None or row.wall_ns is None or stage.stage in TOKENLESS:
-        return _loading(stage, _since(snapshot), contention)
+        return _loading(stage, since, contention)
     if snapshot.halted and stage.stage in _DECODES:
         if snapshot.t_ns - stage.since_ns < RECENT_NS:
             return f"Decoding goes on{_beside(contention)}."
-        return f"No token for {_silence(snapshot)}s{_beside(contention)}."
+        silent = since if snapshot.newest_ns is None else _since(snapshot, snapshot.newest_ns)
+        return f"No token for {silent}s{_beside(contention)}."
     if row.verified is not None and row.verified.flagged:
         return _wrong_tokens(row.verified)
     if contention is not None and not snapshot.halted:
@@ -198,11 +200,5 @@ def _limited(row: ModeView, judgement: Judgement) -> str:
             return f"{limit_head(judgement.limit)}: {computes}; the host costs {late} ms."
 
 
-def _since(snapshot: Snapshot) -> str:
-    return f"{max(snapshot.t_ns - snapshot.stage.since_ns, 0) / 1e9:.0f} "
-
-
-def _silence(snapshot: Snapshot) -> str:
-    """How long ago the newest token ended; the stage's own age before the first one."""
-    last_ns = snapshot.stage.since_ns if snapshot.newest_ns is None else snapshot.newest_ns
-    return f"{max(snapshot.t_ns - last_ns, 0) / 1e9:.0f} "
+def _since(snapshot: Snapshot, ns: int) -> str:
+    return f"{max(snapshot.t_ns - ns, 0) / 1e9:.0f} "

@@ -26,24 +26,23 @@ Listener = Callable[[AnyEvent], None]
 
 class Source(Protocol):
     """A source of events. All methods are called from the app's threads, never block for
-    long, and may be called in any order after `start`."""
+    long, and may be called in any order after `start`.
+
+    `poll` takes what has arrived since the last call, oldest first; `send` is ignored where the source
+    cannot do what is asked; `close` waits, within a bound, until the source is gone.
+    """
 
     in_process: bool
 
-    def start(self) -> None:
-        """Begin to produce events."""
+    def start(self) -> None: ...
 
-    def poll(self) -> list[AnyEvent]:
-        """Take what has arrived since the last call, oldest first."""
+    def poll(self) -> list[AnyEvent]: ...
 
-    def send(self, command: AnyCommand) -> None:
-        """Ask for something; ignored where the source cannot do it."""
+    def send(self, command: AnyCommand) -> None: ...
 
-    def restart(self) -> None:
-        """Start again after the source has failed."""
+    def restart(self) -> None: ...
 
-    def close(self) -> None:
-        """End the source and wait, within a bound, until it is gone."""
+    def close(self) -> None: ...
 
 
 class Sensors(Protocol):

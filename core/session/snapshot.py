@@ -6,6 +6,7 @@ integer nanoseconds; a value that is not known is None, and its reason is either
 """
 
 from dataclasses import dataclass, field
+from typing import get_args
 
 from idlegap.core.measure.cpu_time import CpuWork
 from idlegap.core.measure.device_time import Split
@@ -31,17 +32,8 @@ from idlegap.core.protocol.reasons import ReasonOrText
 from idlegap.core.slow_tokens.causes import Cause, CauseTotal, Contention, RecentTokens
 from idlegap.core.slow_tokens.explain import SlowToken
 
-TOKENLESS: tuple[Stage, ...] = (
-    "starting",
-    "importing",
-    "downloading",
-    "building",
-    "bandwidth",
-    "warming up",
-    "capturing",
-    "compiling",
-    "verifying",
-)
+_TOKENS_OR_NONE = ("decoding", "profiling", "paused", "stopped", "failed")
+TOKENLESS: tuple[Stage, ...] = tuple(stage for stage in get_args(Stage) if stage not in _TOKENS_OR_NONE)
 """Stages in which no counted token can flow, whatever was measured before."""
 
 STRIP_BUCKET_NS = 250_000_000

@@ -67,11 +67,8 @@ def mean_token(recent: Sequence[Token]) -> RecentTokens | None:
         return None
     wall_ns = sum(token.wall_ns for token in recent) // len(recent)
     delays_ns = [token.run_delay_ns for token in recent if token.run_delay_ns is not None]
-    return RecentTokens(
-        tokens=len(recent),
-        wall_ns=wall_ns,
-        run_delay_ns=min(sum(delays_ns) // len(delays_ns), wall_ns) if delays_ns else None,
-    )
+    delay_ns = min(sum(delays_ns) // len(delays_ns), wall_ns) if delays_ns else None
+    return RecentTokens(len(recent), wall_ns, delay_ns)
 
 
 def contention_now(
@@ -116,9 +113,7 @@ def quiet_core(cpu: CpuSample | None, host: HostInfo | None) -> int | None:
     """The usable core with the least load, if it has nearly none and is not decode's own."""
     if cpu is None:
         return None
-    usable = host.affinity if host is not None else range(len(cpu.core_pct))
-    loads = [
-        (cpu.core_pct[core], core) for core in usable if core < len(cpu.core_pct) and core != cpu.decode_core
-    ]
-    load, core = min(loads, default=(100.0, 0))
+    others = [(load, core) for core, load in enumerate(cpu.core_pct) if core != cpu.decode_core]
+    usable = [(load, core) for load, core in others if host is None or core in host.affinity]
+    load, core = min(usable, default=(100.0, 0))
     return core if load < QUIET_PCT else None

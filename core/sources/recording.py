@@ -53,7 +53,6 @@ class ReplaySource(PlaybackClock):
     # As a source ----------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin to play."""
         self.play()
 
     def poll(self) -> list[AnyEvent]:
@@ -69,12 +68,10 @@ class ReplaySource(PlaybackClock):
         """What has happened cannot be changed: commands are ignored."""
 
     def restart(self) -> None:
-        """Play again from the start."""
         self.seek(0)
         self.play()
 
     def close(self) -> None:
-        """Close the file."""
         self.pause()
         self._stream.close()
         self._slow.close()
@@ -197,7 +194,6 @@ class Replay(Session):
 
     @property
     def playback(self) -> Playback:
-        """Where the replay stands."""
         source = self.source
         return Playback(
             position_ns=source.position_ns,
@@ -212,7 +208,6 @@ class Replay(Session):
         )
 
     def restart(self) -> None:
-        """Play again from the start."""
         self.source.restart()
 
     def note_frame(self, sample: MonitorSample) -> None:
