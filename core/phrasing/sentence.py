@@ -6,8 +6,6 @@ never of what the GPU computes; without a reading of who used the CPU it names n
 
 from textwrap import shorten
 
-from idlegap.core.measure.cpu_time import CpuWork
-from idlegap.core.measure.device_time import Split
 from idlegap.core.measure.limits import NOTABLE_SPEED_UP, ONE_DISPATCH_SHARE, Judgement
 from idlegap.core.phrasing.contention import contention_words
 from idlegap.core.protocol.events import CgroupSample, Stage, Verified
@@ -58,13 +56,18 @@ def _sentence(snapshot: Snapshot) -> str:
         where = "On the CPU, as asked" if snapshot.gpu_info and snapshot.gpu_info.name else "No GPU here"
         return f"{where}: the CPU computes a token in {ms(row.wall_ns)} ms{rate}; no GPU waits for it."
     if snapshot.at_new_length and snapshot.rate is not None:
-        return _at_new_length(row, snapshot.rate.mean_ns)
+        return (
+            f"{row.name} meets each cache length for the first time, and the host may have to plan for it: "
+            f"{ms(snapshot.rate.mean_ns)} ms a token. The next round counts."
+        )
     for change in snapshot.host_changes:
         if row.name in change.modes and snapshot.t_ns - change.found_ns < TOLD_NS:
             return change.text
     work = snapshot.cpu_work
     if work is not None and work.slow:
-        return _slowed(work, row.split)
+        part = "" if row.split is None else f"; the GPU computes {ms(row.split.busy_ns)} ms of it"
+        now, best = ms(work.cpu_ns), ms(work.least_ns)
+        return f"The host is slow now: {now} ms of CPU time a token, {best} at best{part}."
     if row.name not in EAGER and row.speedup is not None and row.speedup < 1 - NOTABLE_SPEED_UP:
         return _slower(snapshot, row, row.wall_ns)
     if row.judgement.limit == "unknown":
@@ -134,19 +137,6 @@ def _wrong_tokens(verified: Verified) -> str:
         f"{verified.mode} decodes wrongly, so its speed means nothing: {wrong} of {verified.steps} tokens "
         f"differ, logits by {logit_diff_words(verified)} (eager's own noise {verified.noise_diff:.3g})."
     )
-
-
-def _at_new_length(row: ModeView, mean_ns: int) -> str:
-    return (
-        f"{row.name} meets each cache length for the first time, and the host may have to plan for it: "
-        f"{ms(mean_ns)} ms a token. The next round counts."
-    )
-
-
-def _slowed(work: CpuWork, split: Split | None) -> str:
-    part = "" if split is None else f"; the GPU computes {ms(split.busy_ns)} ms of it"
-    now, best = ms(work.cpu_ns), ms(work.least_ns)
-    return f"The host is slow now: {now} ms of CPU time a token, {best} at best{part}."
 
 
 def _slower(snapshot: Snapshot, row: ModeView, wall_ns: int) -> str:

@@ -96,16 +96,11 @@ class RecordingReader:
         self.close()
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
     @property
     def ending(self) -> Ending:
-        """How the recording ends.
-
-        Raises:
-            RuntimeError: it has not been read to its end yet.
-        """
+        """How the recording ends; RuntimeError while it has not been read to its end."""
         if self._ending is None:
             raise RuntimeError("the end of the recording has not been read yet")
         return self._ending

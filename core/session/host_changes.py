@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from idlegap.core.measure.host_speed import Visit, Windows, changed_within, kernel_ns, told_by_cpu_time
+from idlegap.core.measure.host_speed import Windows, changed_within, kernel_ns, told_by_cpu_time
 from idlegap.core.protocol.events import EngineReady
 from idlegap.core.protocol.modes import EAGER, MODE_NAMES
 from idlegap.core.session.snapshot import HostChange
@@ -31,14 +31,24 @@ def host_changes(
         last = log.of(mode)[-2:]
         if changed_within(last, windows):
             before, after = last
-            found.append(HostChange((mode,), after.since_ns, now_ns, _same_mode(before, after)))
+            was, now = ms(before.usual.wall_ns), ms(after.usual.wall_ns)
+            text = (
+                f"{mode} took {was} ms a token in one visit, {now} in the next, without waiting for a CPU: "
+                "the host changed speed; visit the modes again to compare."
+            )
+            found.append(HostChange((mode,), after.since_ns, now_ns, text))
     pair = [visit for mode in EAGER for visit in log.of(mode)[-1:]]
     if changed_within(pair, windows):
         eager, base = pair
         slower_first = sorted(pair, key=lambda visit: -kernel_ns(visit, windows))
         modes = tuple(visit.mode for visit in slower_first)
         since_ns = max(visit.since_ns for visit in pair)
-        found.append(HostChange(modes, since_ns, now_ns, _two_modes(eager, base, windows)))
+        text = (
+            f"To submit a kernel the host took {us(kernel_ns(eager, windows))} µs in {eager.mode}, "
+            f"{us(kernel_ns(base, windows))} in {base.mode}, without waiting for a CPU: it changed speed; "
+            "visit both again to compare."
+        )
+        found.append(HostChange(modes, since_ns, now_ns, text))
     return tuple(
         next((replace(new, found_ns=old.found_ns) for old in known if _is_one(old, new)), new)
         for new in found
@@ -50,18 +60,3 @@ def _is_one(old: HostChange, new: HostChange) -> bool:
     new change. Between two modes it stays the same while the same one is slower: to visit the
     other one again adds nothing."""
     return old.modes == new.modes and (len(new.modes) > 1 or old.since_ns == new.since_ns)
-
-
-def _same_mode(before: Visit, after: Visit) -> str:
-    return (
-        f"{after.mode} took {ms(before.usual.wall_ns)} ms a token in one visit, {ms(after.usual.wall_ns)} in "
-        "the next, without waiting for a CPU: the host changed speed; visit the modes again to compare."
-    )
-
-
-def _two_modes(eager: Visit, base: Visit, windows: Windows) -> str:
-    return (
-        f"To submit a kernel the host took {us(kernel_ns(eager, windows))} µs in {eager.mode}, "
-        f"{us(kernel_ns(base, windows))} in {base.mode}, without waiting for a CPU: it changed speed; "
-        "visit both again to compare."
-    )

@@ -1,7 +1,7 @@
 """What the session remembers of each mode: its last tokens, prefills and measurements."""
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from statistics import median
 
@@ -133,8 +133,7 @@ class ModeHistory:
         return walls
 
 
-def _medians(tokens: Iterable[Token]) -> ModeFigures:
-    kept = list(tokens)
+def _medians(kept: Collection[Token]) -> ModeFigures:
     walls = [t.wall_ns for t in kept]
     return ModeFigures(
         tokens=len(walls),

@@ -77,13 +77,10 @@ class Setup:
 
     def same_as(self, engine: EngineReady) -> bool:
         """Whether `engine` runs the same thing: only times and process ids differ."""
-        return self.engine is not None and _nameless(self.engine) == _nameless(engine)
+        old = self.engine
+        return old is not None and structs.replace(engine, t_ns=old.t_ns, pid=old.pid, tid=old.tid) == old
 
     def judge_host(self, now_ns: int) -> None:
         """Look again whether the host changed its speed between visits."""
         known = self.host_changes
         self.host_changes = host_changes(now_ns, self.visits, self.engine, self.profiles, known)
-
-
-def _nameless(engine: EngineReady) -> EngineReady:
-    return structs.replace(engine, t_ns=0, pid=0, tid=0)

@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections import deque
 from dataclasses import dataclass, field
 from statistics import median
+from typing import NamedTuple
 
 from idlegap.core.measure.typical_token import Typical
 from idlegap.core.protocol.events import AnyEvent, CpuSample, Token, TokenBatch
@@ -28,15 +29,11 @@ MOST_PENDING = 1024
 """Slow tokens that may wait at once; beyond that the oldest make do with what is known."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Pending:
+class _Pending(NamedTuple):
+    token: Token
     batch: TokenBatch
     offset: int
     usual: Typical
-
-    @property
-    def token(self) -> Token:
-        return self.batch.tokens[self.offset]
 
 
 @dataclass(slots=True)
@@ -46,7 +43,7 @@ class Attribution:
     samples: Samples = field(default_factory=Samples)
     _tokens: list[Token] = field(default_factory=list)
     _pending: deque[_Pending] = field(default_factory=deque)
-    _loads: deque[Loads] = field(default_factory=lambda: deque(maxlen=KEPT_LOADS))
+    _loads: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=KEPT_LOADS))
     _usual: Loads | None = None
     _now_ns: int = 0
 
@@ -56,7 +53,9 @@ class Attribution:
         trim(self._tokens, KEPT_TOKENS)
         if usual is None or batch.excluded is not None:
             return
-        slow = (_Pending(batch, at, usual) for at, token in enumerate(batch.tokens) if usual.is_slow(token))
+        slow = (
+            _Pending(token, batch, at, usual) for at, token in enumerate(batch.tokens) if usual.is_slow(token)
+        )
         self._pending.extend(slow)
 
     def observe(self, event: AnyEvent) -> None:
@@ -101,11 +100,8 @@ class Attribution:
         end_ns = cpu[at].t_ns
         found = self._around().cpu_users(Token(end_ns, end_ns, end_ns))
         if found is not None:
-            self._loads.append(Loads(found.own_cores, found.others_cores))
-            self._usual = Loads(
-                median([load.own_cores for load in self._loads]),
-                median([load.others_cores for load in self._loads]),
-            )
+            self._loads.append((found.own_cores, found.others_cores))
+            self._usual = Loads(*map(median, zip(*self._loads, strict=True)))
 
     def _covered_ns(self) -> int:
         """Until when all kinds of samples that come at all have come."""

@@ -132,11 +132,8 @@ def _candidates(token: Token, usual: Typical, around: Context) -> Iterable[Candi
     if switches:
         frame, name = around.frame(token)
         beside = f" while {name} was drawn" if frame else ""
-        yield (
-            "blocked",
-            asleep,
-            f"the thread slept {ms(asleep)} ms longer, in {switches:,} more switches{beside}",
-        )
+        slept = f"the thread slept {ms(asleep)} ms longer, in {switches:,} more switches{beside}"
+        yield "blocked", asleep, slept
 
 
 def _cpu_wait(share: int, delay: int, cpu_users: CpuUsers | None, usual: Loads | None) -> Iterable[Candidate]:
@@ -146,9 +143,8 @@ def _cpu_wait(share: int, delay: int, cpu_users: CpuUsers | None, usual: Loads |
     if cpu_users is None or not own + others:
         yield "cpu wait", share, f"{waited}; who had it is not known"
         return
-    on_core = (
-        "" if cpu_users.core_pct is None else f"core {cpu_users.core} was {cpu_users.core_pct:.0f} % busy, "
-    )
+    busy = cpu_users.core_pct
+    on_core = "" if busy is None else f"core {cpu_users.core} was {busy:.0f} % busy, "
     theirs = f"others used {cpu_users.others_cores:.1f} cores"
     ours = f"our own other threads used {cpu_users.own_cores:.1f} cores"
     both = f"{theirs}, {ours}"

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections import deque
+from contextlib import suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -80,11 +81,9 @@ class EngineProcess:
     def send(self, command: AnyCommand) -> None:
         if self._connection is None:
             return
-        try:
+        # Where it fails, the reader has noticed the same end and reports it with its cause.
+        with suppress(OSError):
             self._connection.send_bytes(msgspec.msgpack.encode(command))
-        except OSError:
-            # The reader has noticed the same end and reports it with its cause.
-            return
 
     def restart(self) -> None:
         self.close()

@@ -50,8 +50,6 @@ class ReplaySource(PlaybackClock):
         super().__init__(clock, self.index.start_ns, self.index.end_ns)
         self.set_speed(speed)
 
-    # As a source ----------------------------------------------------------------------------
-
     def start(self) -> None:
         self.play()
 
@@ -76,8 +74,6 @@ class ReplaySource(PlaybackClock):
         self._stream.close()
         self._slow.close()
 
-    # Where it is ----------------------------------------------------------------------------
-
     @property
     def position_ns(self) -> int:
         return self.now_ns() - self.index.start_ns
@@ -96,8 +92,6 @@ class ReplaySource(PlaybackClock):
     def ended(self) -> bool:
         """Whether the end has been reached and everything was taken."""
         return self.now_ns() >= self.index.end_ns and not self.behind
-
-    # Controls -------------------------------------------------------------------------------
 
     def play(self) -> None:
         """Let the recording run, from the start if it is at its end."""

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from idlegap.core.protocol.events import Neighbours
 
@@ -42,8 +42,7 @@ def busy_command(core: int | None = None) -> list[str]:
     return [sys.executable, "-I", "-S", "-c", BUSY_LOOP, *([] if core is None else [str(core)])]
 
 
-@dataclass(frozen=True, slots=True)
-class _Neighbour:
+class _Neighbour(NamedTuple):
     process: "subprocess.Popen[bytes]"
     core: int | None
 
