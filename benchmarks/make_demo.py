@@ -114,7 +114,7 @@ def main() -> None:
         sensor_events=sensed,
         listeners=[recorder, heard.append],
     )
-    neighbours = NoisyNeighbours(session.note_neighbours)
+    neighbours = NoisyNeighbours(session.take)
     director = Director(session, heard, given.pace)
     recorder.start(given.out)
     session.start()

@@ -20,7 +20,16 @@ from idlegap.core.bench.driver import Driver, EngineEndedError, InterruptedBench
 from idlegap.core.bench.environment import finished, now_utc, placed, read_environment
 from idlegap.core.bench.plan import BenchPlan, Enough
 from idlegap.core.bench.schema import Arm, BenchResult, Environment
-from idlegap.core.protocol.events import DispatchProbe, EngineFailed, EngineReady, ModeRefused, NotVerified
+from idlegap.core.protocol.events import (
+    Bandwidth,
+    DispatchProbe,
+    EngineFailed,
+    EngineReady,
+    GpuInfo,
+    HostInfo,
+    ModeRefused,
+    NotVerified,
+)
 from idlegap.core.protocol.modes import BASELINE, EAGER, ModeName
 from idlegap.core.protocol.reasons import because
 
@@ -243,9 +252,9 @@ class Bench:
             complete=not reason,
             reason=reason,
             engine=self._ready,
-            host=facts.host,
-            gpu=facts.gpu_info,
-            bandwidth=facts.bandwidth,
+            host=facts.newest(HostInfo),
+            gpu=facts.newest(GpuInfo),
+            bandwidth=facts.newest(Bandwidth),
             environment=self._environment,
             arms=tuple(self._arm(state) for state in self._states),
             probe=self._probe,

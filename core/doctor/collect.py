@@ -20,7 +20,7 @@ from idlegap.core.protocol.events import (
     ProfileWindow,
     SensorEvent,
 )
-from idlegap.core.protocol.reasons import Code, Reason, because
+from idlegap.core.protocol.reasons import Reason, because
 from idlegap.core.protocol.settings import SYNTHETIC_TINY, Settings
 from idlegap.core.sensors.thread import ThreadCounters
 from idlegap.core.session.facts import Facts
@@ -35,7 +35,7 @@ ENGINE_TIMEOUT_S = 180.0
 
 PACKAGES = ("torch", "transformers", "triton", "nvidia-ml-py", "psutil", "textual")
 MODULES = {"nvidia-ml-py": "pynvml"}
-_ABSENT: dict[str, Code] = {"nvidia-ml-py": "no-bindings", "triton": "no-triton"}
+_ABSENT: dict[str, str] = {"nvidia-ml-py": "no-bindings", "triton": "no-triton"}
 """Packages that something other than an installation of idlegap brings."""
 
 CUDA, COMPILER = "CUDA in torch", "C compiler"
@@ -153,7 +153,7 @@ def ask_engine(driver: Driver) -> EngineAnswer:
     answer = EngineAnswer()
     try:
         answer.ready = driver.start()
-        answer.bandwidth = driver.state.facts.bandwidth
+        answer.bandwidth = driver.state.facts.newest(Bandwidth)
         windows = driver.profile(1)
         answer.window = windows[-1] if windows else None
         answer.probe = driver.probe()

@@ -6,7 +6,7 @@ from types import MappingProxyType
 import msgspec
 
 from idlegap.core.doctor.collect import COMPILER, CUDA, EngineAnswer, SensorReadings, Software
-from idlegap.core.protocol.events import CgroupSample, CpuSample, GpuInfo, GpuSample
+from idlegap.core.protocol.events import CgroupSample, CpuSample, GpuInfo, GpuSample, HostInfo
 from idlegap.core.protocol.modes import MODES
 from idlegap.core.protocol.reasons import Reason, ReasonOrText, because, code_of
 from idlegap.core.system.locations import Folder
@@ -200,7 +200,7 @@ def _engine(engine: EngineAnswer | None) -> Iterator[Finding]:
 
 
 def _host(sensors: SensorReadings) -> Iterator[Finding]:
-    host = sensors.facts.host
+    host = sensors.facts.newest(HostInfo)
     if host is not None:
         memory = f"{gigabytes(host.memory_bytes)} GB" if host.memory_bytes else None
         around = ", ".join(filter(None, (host.virtualization, host.container)))
@@ -208,20 +208,20 @@ def _host(sensors: SensorReadings) -> Iterator[Finding]:
         yield _found("usable cores", f"{host.usable_cores:g} of {host.cores}")
         yield _either("memory", memory, host.missing.get("memory_bytes"))
         yield _found("virtualisation", around or "none found")
-    yield from _sample(sensors.facts.cpu, HOST_FIELDS)
-    yield from _sample(sensors.facts.cgroup, CGROUP_FIELDS)
+    yield from _sample(sensors.facts.newest(CpuSample), HOST_FIELDS)
+    yield from _sample(sensors.facts.newest(CgroupSample), CGROUP_FIELDS)
     yield _reading("run delay of a thread", sensors.run_delay_reason)
 
 
 def _gpu(sensors: SensorReadings) -> Iterator[Finding]:
-    info = sensors.facts.gpu_info
+    info = sensors.facts.newest(GpuInfo)
     whole = info.missing.get("nvml") if info is not None else because("nvml-silent")
     if whole is not None:
         names = [*GPU_INFO_FIELDS.values(), *GPU_FIELDS.values()]
         yield from (_absent(name, whole) for name in names)
         return
     yield from _sample(info, GPU_INFO_FIELDS)
-    yield from _sample(sensors.facts.gpu, GPU_FIELDS)
+    yield from _sample(sensors.facts.newest(GpuSample), GPU_FIELDS)
 
 
 def _folders(folders: Mapping[str, Folder]) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from idlegap.core.engine.errors import UnsupportedError, is_out_of_memory
-from idlegap.core.protocol.reasons import Code, Reason, because
+from idlegap.core.protocol.reasons import Reason, because
 from idlegap.core.protocol.settings import Wait, parse_device
 
 
@@ -54,7 +54,7 @@ class Device:
 
     def memory_reason(self, batch: int) -> Reason:
         """Whose memory was not enough for what, and what would need less."""
-        code: Code = "no-memory-for-batch" if batch > 1 else "no-memory-for-prompt"
+        code = "no-memory-for-batch" if batch > 1 else "no-memory-for-prompt"
         return because(code, memory="device memory" if self.is_cuda else "memory", batch=batch)
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from idlegap.core.protocol.reasons import Code, Reason, because
+from idlegap.core.protocol.reasons import Reason, because
 
 THIS_THREAD = 0
 """What the kernel's scheduling calls take for the calling thread."""
@@ -83,7 +83,7 @@ class Placement:
                 with suppress(FileNotFoundError):
                     self._autogroup.write_text(str(self._nice))
         except OSError as error:
-            code: Code = "nice-needs-root" if self._nice < 0 else "nice-refused"
+            code = "nice-needs-root" if self._nice < 0 else "nice-refused"
             return because(code, nice=self._nice, detail=error.strerror or "")
         return None
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from idlegap.core.measure.limits import DISPATCH_SHARE, SAME_WORK, host_sets_pace
-from idlegap.core.measure.typical_token import LEAST_TOKENS
+from idlegap.core.measure.typical_token import LEAST_TOKENS, median_known
 from idlegap.core.protocol.events import Token
 from idlegap.core.protocol.reasons import Reason, because
 
@@ -93,5 +93,4 @@ def _wall_ns(tokens: Sequence[Token]) -> int:
 
 
 def _cpu_ns(tokens: Sequence[Token]) -> int | None:
-    found = [token.cpu_ns for token in tokens if token.cpu_ns is not None]
-    return round(median(found)) if found else None
+    return median_known(token.cpu_ns for token in tokens)

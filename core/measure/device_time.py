@@ -23,7 +23,7 @@ length, to the nanosecond.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from idlegap.core.protocol.events import KernelTotal, ProfileWindow
@@ -88,25 +88,12 @@ class GapReport:
     def per_step(self) -> "GapReport":
         """The mean step. Times are rounded down and the host gap takes up the remainder, so
         that the parts still sum to window_ns; `unmatched` and `invalid` stay totals."""
-        window, busy, latency, device = (
-            ns // self.steps
-            for ns in (self.window_ns, self.busy_ns, self.launch_latency_ns, self.device_gap_ns)
-        )
-        return GapReport(
-            steps=1,
-            window_ns=window,
-            busy_ns=busy,
-            busy_sum_ns=self.busy_sum_ns // self.steps,
-            kernels=round(self.kernels / self.steps),
-            copies=round(self.copies / self.steps),
-            fills=round(self.fills / self.steps),
-            copy_ns=self.copy_ns // self.steps,
-            host_gap_ns=window - busy - latency - device,
-            launch_latency_ns=latency,
-            device_gap_ns=device,
-            unmatched=self.unmatched,
-            invalid=self.invalid,
-        )
+        times = ("window_ns", "busy_ns", "busy_sum_ns", "copy_ns", "launch_latency_ns", "device_gap_ns")
+        mean = {name: getattr(self, name) // self.steps for name in times}
+        mean |= {name: round(getattr(self, name) / self.steps) for name in ("kernels", "copies", "fills")}
+        idle = mean["window_ns"] - mean["busy_ns"]
+        host_gap_ns = idle - mean["launch_latency_ns"] - mean["device_gap_ns"]
+        return replace(self, steps=1, host_gap_ns=host_gap_ns, **mean)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,17 +119,9 @@ class Split:
         return self.launch_latency_ns + self.device_gap_ns + self.host_gap_ns
 
 
-def split_gaps(
-    device: Iterable[DeviceRecord],
-    launches: Iterable[LaunchRecord],
-    steps: int,
-) -> GapReport:
-    """Measure busy time and the three gaps of one window, from the first launch call that has a record
-    to the last record's end.
-
-    Args:
-        device, launches: records in any order, on one clock.
-        steps: decode steps within the window.
+def split_gaps(device: Iterable[DeviceRecord], launches: Iterable[LaunchRecord], steps: int) -> GapReport:
+    """Measure busy time and the three gaps of one window of `steps` decode steps, from the first launch
+    call that has a record to the last record's end. Records come in any order, on one clock.
 
     Raises:
         ValueError: for fewer than one step.
@@ -252,8 +231,7 @@ def split_token(wall_ns: int, profile: ProfileWindow, bound_ns: int | None) -> S
     Busy time, launch latency and device gap are carried over, because they repeat; the host
     gap is what remains of `wall_ns`, because profiling slows the host. Where the window's
     times exceed `wall_ns` (another clock or load than now), launch latency and device gap
-    shrink in proportion, then busy time, and the host gap is 0: no part is negative and the
-    parts sum to `wall_ns`. The weight-stream bound is capped at the busy time.
+    shrink in proportion, then busy time, and the host gap is 0. The bound is capped at the busy time.
 
     Raises:
         ValueError: for a rejected window or a negative wall time.

@@ -41,10 +41,11 @@ def changed_speed(one: Visit, other: Visit, windows: Windows) -> bool:
     Visits of one mode are compared by token, visits of the two modes of EAGER by kernel. The
     visits must be of one shape.
     """
+    kernels = {mode: window.kernels for mode, window in windows.items()}
     if one.mode == other.mode:
         factor, work = SAME_WORK, 1.0
-    elif {one.mode, other.mode} == set(EAGER) and _kernels(one, windows) and _kernels(other, windows):
-        factor, work = LIKE_WORK, _kernels(one, windows) / _kernels(other, windows)
+    elif {one.mode, other.mode} == set(EAGER) and all(kernels.get(mode) for mode in EAGER):
+        factor, work = LIKE_WORK, kernels[one.mode] / kernels[other.mode]
     else:
         return False
     busy = {mode: window.busy_ns for mode, window in windows.items()}
@@ -82,8 +83,3 @@ def changed_within(visits: Sequence[Visit], windows: Windows) -> bool:
 def kernel_ns(visit: Visit, windows: Windows) -> float:
     """Host time to submit one kernel, its share of the model's Python included."""
     return visit.usual.dispatch_ns / windows[visit.mode].kernels
-
-
-def _kernels(visit: Visit, windows: Windows) -> int:
-    window = windows.get(visit.mode)
-    return window.kernels if window is not None else 0

@@ -35,24 +35,12 @@ class Ceiling:
 
 
 def weight_stream_bound_ns(weight_bytes: int, copy_bytes_per_s: float) -> int:
-    """Least time in which all weights can be streamed once.
-
-    Raises:
-        ValueError: for a bandwidth that is not positive.
-    """
-    if copy_bytes_per_s <= 0:
-        raise ValueError(f"bandwidth {copy_bytes_per_s} bytes/s: must be positive")
+    """Least time in which all weights can be streamed once."""
     return round(weight_bytes / copy_bytes_per_s * 1e9)
 
 
 def mbu(weight_bytes: int, steps_per_s: float, bytes_per_s: float) -> float:
-    """Share (0..1) of `bytes_per_s` that streaming the weights `steps_per_s` times needs.
-
-    Raises:
-        ValueError: for a bandwidth that is not positive.
-    """
-    if bytes_per_s <= 0:
-        raise ValueError(f"bandwidth {bytes_per_s} bytes/s: must be positive")
+    """Share (0..1) of `bytes_per_s` that streaming the weights `steps_per_s` times needs."""
     return weight_bytes * steps_per_s / bytes_per_s
 
 
@@ -78,8 +66,7 @@ def ceiling(
     """The bound, and both MBUs of a mode that decodes `tok_per_s` (over all sequences of the
     batch; None: not known yet).
 
-    What depends on a reading that is missing is None; the GPU's specification is of no use to
-    a model that runs on the CPU.
+    The GPU's specification is of no use to a model that runs on the CPU.
     """
     spec, source = specified_bandwidth(spec_override, gpu)
     if engine.device == "cpu" and spec_override is None:

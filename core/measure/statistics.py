@@ -107,7 +107,7 @@ def ratio_interval(a: Sequence[float], b: Sequence[float], value: float | None =
     random = np.random.default_rng(SEED)
     means = [_resample(np.asarray(side, dtype=float), random).mean(axis=1) for side in (a, b)]
     resampled = np.log(means[0] / means[1] * value / of_means)
-    return _conclude(math.log(value), resampled, runs, _stretch(runs))
+    return _conclude(math.log(value), resampled, runs)
 
 
 def paired_ratio_interval(a: Sequence[float], b: Sequence[float]) -> Ratio:
@@ -126,7 +126,7 @@ def paired_ratio_interval(a: Sequence[float], b: Sequence[float]) -> Ratio:
     import numpy as np
 
     means = _resample(np.asarray(logs), np.random.default_rng(SEED)).mean(axis=1)
-    return _conclude(centre, means, len(logs), _stretch(len(logs)))
+    return _conclude(centre, means, len(logs))
 
 
 def _check(a: Sequence[float], b: Sequence[float]) -> None:
@@ -141,24 +141,16 @@ def _resample(values: "NDArray[np.float64]", random: "np.random.Generator") -> "
     return values[random.integers(0, len(values), size=(RESAMPLES, len(values)))]
 
 
-def _conclude(centre: float, resampled: "NDArray[np.float64]", runs: int, tails: float) -> Ratio:
+def _conclude(centre: float, resampled: "NDArray[np.float64]", runs: int) -> Ratio:
     """Stretch the percentile interval of log ratios about `centre` and judge it."""
     import numpy as np
 
     below, above = (float(edge) for edge in np.quantile(resampled - centre, [TAIL, 1 - TAIL]))
+    tails = _student(1 - TAIL, runs - 1) / NormalDist().inv_cdf(1 - TAIL)
     stretch = math.sqrt(runs / (runs - 1)) * tails
     low, high = centre + stretch * below, centre + stretch * above
-    difference: Difference = "no significant difference"
-    if low > 0:
-        difference = "higher"
-    elif high < 0:
-        difference = "lower"
+    difference: Difference = "higher" if low > 0 else "lower" if high < 0 else "no significant difference"
     return Ratio(math.exp(centre), math.exp(low), math.exp(high), difference, runs)
-
-
-def _stretch(runs: int) -> float:
-    """How much wider Student's tails are than the normal ones."""
-    return _student(1 - TAIL, runs - 1) / NormalDist().inv_cdf(1 - TAIL)
 
 
 def _student(p: float, freedom: int) -> float:

@@ -55,11 +55,9 @@ def trend(values: Sequence[float]) -> Trend:
     n = len(values)
     if n < 2:
         raise ValueError("a trend needs two values")
-    pairs = list(combinations(range(n), 2))
-    rises = sum(values[j] > values[i] for i, j in pairs)
-    falls = sum(values[j] < values[i] for i, j in pairs)
-    slope = median([(values[j] - values[i]) / (j - i) for i, j in pairs])
-    return Trend(_kendall_p(n, abs(rises - falls)), slope * (n - 1) / median(values))
+    slopes = [(values[j] - values[i]) / (j - i) for i, j in combinations(range(n), 2)]
+    score = abs(sum(slope > 0 for slope in slopes) - sum(slope < 0 for slope in slopes))
+    return Trend(_kendall_p(n, score), median(slopes) * (n - 1) / median(values))
 
 
 def _kendall_p(n: int, score: int) -> float:

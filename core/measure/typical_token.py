@@ -6,7 +6,7 @@ A token is slow when its wall time exceeds the mode's median by more than the la
 would notice.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -58,10 +58,10 @@ def typical(tokens: Sequence[Token]) -> Typical | None:
         threshold_ns=round(wall + max(SLOW_MADS * mad(walls), SLOW_SHARE * wall)),
         dispatch_ns=round(median([token.dispatch_ns for token in tokens])),
         wait_ns=round(median([token.wait_ns for token in tokens])),
-        cpu_ns=_known([token.cpu_ns for token in tokens]),
-        run_delay_ns=_known([token.run_delay_ns for token in tokens]),
-        off_cpu_ns=_known([off_cpu_ns(token) for token in tokens]),
-        blocked=_known([token.blocked for token in tokens]),
+        cpu_ns=median_known([token.cpu_ns for token in tokens]),
+        run_delay_ns=median_known([token.run_delay_ns for token in tokens]),
+        off_cpu_ns=median_known([off_cpu_ns(token) for token in tokens]),
+        blocked=median_known([token.blocked for token in tokens]),
     )
 
 
@@ -72,6 +72,7 @@ def off_cpu_ns(token: Token) -> int | None:
     return max(token.wall_ns - token.cpu_ns - token.run_delay_ns, 0)
 
 
-def _known(values: Sequence[int | None]) -> int | None:
+def median_known(values: Iterable[int | None]) -> int | None:
+    """The median of those that were read; None without one."""
     found = [value for value in values if value is not None]
     return round(median(found)) if found else None

@@ -71,8 +71,9 @@ def _remedy(cause: Cause | Pressure, snap: Snapshot) -> str:
 
 def _against_neighbours(snap: Snapshot) -> str:
     if snap.neighbours:
-        them = "it" if snap.neighbours == 1 else "them"
-        return f"{_count(snap.neighbours)} of our own making: remove {them} to compare{_sleep(snap)}."
+        one = snap.neighbours == 1
+        who = "One neighbour is" if one else f"{snap.neighbours} neighbours are"
+        return f"{who} of our own making: remove {'it' if one else 'them'} to compare{_sleep(snap)}."
     core = quiet_core(snap.cpu, snap.host)
     besides = _fewer_calls(snap) + _sleep(snap)
     if core is not None:
@@ -82,7 +83,8 @@ def _against_neighbours(snap: Snapshot) -> str:
 
 def _fewer_calls(snap: Snapshot) -> str:
     """Graphs as the other way out, where they can run and are not in use already."""
-    if not _graphs(snap) or snap.mode in ONE_GRAPH:
+    graph = snap.mode_view(REPLAYED)
+    if snap.mode in ONE_GRAPH or (graph is not None and graph.reason is not None):
         return ""
     return "; graph mode needs the CPU only once a token"
 
@@ -94,13 +96,3 @@ def _sleep(snap: Snapshot) -> str:
     wait = snap.engine.wait if snap.engine is not None else "spin"
     spins = snap.mode in ONE_GRAPH and wait == "spin"
     return "; --wait block gives the core away while the GPU computes" if spins else ""
-
-
-def _count(neighbours: int) -> str:
-    return "One neighbour is" if neighbours == 1 else f"{neighbours} neighbours are"
-
-
-def _graphs(snap: Snapshot) -> bool:
-    """Whether graph mode can run here."""
-    view = snap.mode_view(REPLAYED)
-    return view is None or view.reason is None

@@ -46,9 +46,8 @@ ONE_GRAPH: tuple[ModeName, ...] = (REPLAYED, "fused-graph")
 """Modes whose whole step is one graph: they submit once per token."""
 
 MODE_NAMES: tuple[ModeName, ...] = get_args(ModeName)
-_BY_NAME = {spec.name: spec for spec in MODES}
 
 
 def mode_spec(name: ModeName) -> ModeSpec:
     """The catalogue row called `name`."""
-    return _BY_NAME[name]
+    return MODES[MODE_NAMES.index(name)]

@@ -19,9 +19,7 @@ CACHE_STEP = 16
 length cannot be read in wide words: with 767 slots the fused modes' products with them took 0.39 of
 1.85 ms on an H200 (kernels called "align1"); with 640 the whole step took 1.53."""
 
-LEAST_NICE, MOST_NICE = -20, 19
-
-MOST_BATCH, MOST_TOKENS = 4096, 10_000_000
+MOST_BATCH, MOST_TOKENS, MOST_CORE = 4096, 10_000_000, 2**31 - 1
 """Beyond any model and any memory: a number as large is a slip of the keyboard."""
 
 LEAST_BYTES_PER_S, MOST_BYTES_PER_S = 1e9, 1e15
@@ -100,20 +98,15 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             ("--new-tokens", self.new_tokens, 8, MOST_TOKENS),
             ("--max-cache-len", self.max_cache_len, 1, 2 * MOST_TOKENS),
             ("--batch", self.batch, 1, MOST_BATCH),
+            ("--pin", self.pin_core, 0, MOST_CORE),
+            ("--nice", self.nice, -20, 19),
         ):
-            if value is not None and value < least:
-                raise SettingsError(f"{name} {value}: must be at least {least}")
-            if value is not None and value > most:
-                raise SettingsError(f"{name} {value}: must be at most {most:,}")
-        if self.pin_core is not None and self.pin_core < 0:
-            raise SettingsError(f"--pin {self.pin_core}: must be the number of a core, from 0")
-        if self.nice is not None and not LEAST_NICE <= self.nice <= MOST_NICE:
-            raise SettingsError(f"--nice {self.nice}: must lie within {LEAST_NICE} to {MOST_NICE}")
-        needed = self.round_len
-        if self.max_cache_len is not None and self.max_cache_len < needed:
+            if value is not None and not least <= value <= most:
+                raise SettingsError(f"{name} {value}: must be from {least} to {most:,}")
+        if self.max_cache_len is not None and self.max_cache_len < self.round_len:
             raise SettingsError(
                 f"--max-cache-len {self.max_cache_len}: a round of {self.prompt_tokens} prompt and "
-                f"{self.new_tokens} new tokens needs {needed}"
+                f"{self.new_tokens} new tokens needs {self.round_len}"
             )
         if self.modes is not None and self.mode is not None and self.mode not in self.modes:
             raise SettingsError(f"--mode {self.mode}: not among --modes {','.join(self.modes)}")
@@ -138,12 +131,7 @@ def _slots(needed: int) -> int:
     return -(-needed // CACHE_STEP) * CACHE_STEP
 
 
-DeviceKind = Literal["auto", "cuda", "cpu"]
-
-_LONGEST_INDEX = 9
-
-
-def parse_device(text: str) -> tuple[DeviceKind, int]:
+def parse_device(text: str) -> tuple[Literal["auto", "cuda", "cpu"], int]:
     """Split ``auto``, ``cpu``, ``cuda`` or ``cuda:N`` into its kind and index.
 
     Raises:
@@ -154,6 +142,6 @@ def parse_device(text: str) -> tuple[DeviceKind, int]:
     if text == "cpu":
         return "cpu", 0
     kind, _, index = text.partition(":")
-    if kind == "cuda" and (text == "cuda" or (index.isdecimal() and len(index) <= _LONGEST_INDEX)):
+    if kind == "cuda" and (text == "cuda" or (index.isdecimal() and len(index) <= 9)):
         return "cuda", int(index or 0)
     raise SettingsError(f"--device {text}: expected auto, cpu, cuda or cuda:N")

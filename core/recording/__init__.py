@@ -3,22 +3,19 @@
 The format is described in docs/recording.md; `core.sources.recording` plays one.
 """
 
-from idlegap.core.recording.format import End, Header, RecordingError
-from idlegap.core.recording.index import RecordingIndex, read_index
+from idlegap.core.recording.format import Header, RecordingError
+from idlegap.core.recording.index import read_index
 from idlegap.core.recording.reader import Ending, RecordingReader
 from idlegap.core.recording.recorder import Recorder, default_name
-from idlegap.core.recording.writer import DEFAULT_MAX_BYTES, WriterStatus
+from idlegap.core.recording.writer import DEFAULT_MAX_BYTES
 
 __all__ = [
     "DEFAULT_MAX_BYTES",
-    "End",
     "Ending",
     "Header",
     "Recorder",
     "RecordingError",
-    "RecordingIndex",
     "RecordingReader",
-    "WriterStatus",
     "default_name",
     "read_index",
 ]

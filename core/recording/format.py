@@ -120,10 +120,6 @@ DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """What msgspec raises for text that is no JSON, no UTF-8, of the wrong form, or too deep."""
 
 
-LONGEST_TEXT = 400
-"""Of what a file is quoted with."""
-
-
 def own_version() -> str:
     """Version of the installed distribution; ``unknown`` in a bare source tree."""
     # It brings a mail parser along, which only a recording that is made has a use for.

@@ -1,5 +1,7 @@
 """Reads a recording as a stream of events, and says how it ended."""
 
+import gzip
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,10 +11,10 @@ from typing import Literal, Self
 import msgspec
 
 from idlegap.core.protocol.events import AnyEvent, TokenBatch
-from idlegap.core.recording.checks import disorder
 from idlegap.core.recording.format import (
     DECODE_ERRORS,
     LATE_NS,
+    MAX_LINE_BYTES,
     End,
     Header,
     Late,
@@ -20,8 +22,10 @@ from idlegap.core.recording.format import (
     RecordingError,
     decode_header,
 )
-from idlegap.core.recording.lines import Lines
 from idlegap.core.system.files import open_input
+
+_GZIP_FIRST_BYTE = b"\x1f"
+"""No recording begins with this control character."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +56,12 @@ class Ending:
 
 
 class RecordingReader:
-    """An open recording. Iterate once for its events, in the order in which they were written;
-    `ending` is known afterwards. Memory is bounded whatever the file holds. With `pipe` it may
+    """An open recording, plain or gzip by its first byte, whatever the file's name. Iterate once for its
+    events, in the order in which they were written; `ending` is known afterwards. With `pipe` it may
     come through one: who reads a recording twice needs a file.
+
+    Memory is bounded whatever the file holds: of a line, `MAX_LINE_BYTES` at most are unpacked before it
+    is refused, and text made to expand is most likely no event and so ends the reading at its first line.
 
     Raises (when opened and while iterating):
         RecordingError: the file cannot be read, is none of ours, or is damaged; with its line.
@@ -63,15 +70,18 @@ class RecordingReader:
     def __init__(self, path: Path, *, pipe: bool = False) -> None:
         self.path = path
         self._ending: Ending | None = None
-        self._events = 0
+        self._line = self._events = 0
+        self._rest: bytes | None = None
+        """What stands behind the last newline: the writer was cut off within it. b"" where it cannot be
+        unpacked, None where the last line is whole."""
         try:
             self._file = open_input(path, pipe=pipe)
         except OSError as error:
             raise RecordingError(path, f"cannot be opened: {error.strerror}") from error
-        self._numbers = Lines(self._file, path)
-        self._lines = iter(self._numbers)
         self._decoder = msgspec.json.Decoder(Line)
         try:
+            packed = self._file.peek(1)[:1] == _GZIP_FIRST_BYTE
+            self._text = gzip.GzipFile(fileobj=self._file) if packed else self._file
             self.header = self._read_header()
         except BaseException:
             self.close()
@@ -86,16 +96,11 @@ class RecordingReader:
         self.close()
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
     @property
     def ending(self) -> Ending:
-        """How the recording ends.
-
-        Raises:
-            RuntimeError: it has not been read to its end yet.
-        """
+        """How the recording ends; RuntimeError while it has not been read to its end."""
         if self._ending is None:
             raise RuntimeError("the end of the recording has not been read yet")
         return self._ending
@@ -103,8 +108,11 @@ class RecordingReader:
     def __iter__(self) -> Iterator[AnyEvent]:
         newest_ns = 0
         while (text := self._next_line()) is not None:
-            line = self._decode(text)
-            if isinstance(line, TokenBatch) and (fault := disorder(line)):
+            try:
+                line = self._decoder.decode(text)
+            except DECODE_ERRORS as error:
+                raise self._error(f"not an event: {error}") from error
+            if isinstance(line, TokenBatch) and (fault := _disorder(line)):
                 raise self._error(fault)
             if isinstance(line, End):
                 self._end(line)
@@ -118,32 +126,54 @@ class RecordingReader:
             newest_ns = max(newest_ns, line.t_ns)
             self._events += 1
             yield line
-        self._ending = Ending("cut off", self._events, self._numbers.number, newest_ns)
+        self._ending = Ending("cut off", self._events, self._line, newest_ns)
 
     def _read_header(self) -> Header:
         line = self._next_line()
-        if line is None and self._numbers.rest is None:
+        if line is None and self._rest is None:
             raise RecordingError(self.path, "the file is empty")
-        return decode_header(line or self._numbers.rest or b"", self.path)
+        return decode_header(line or self._rest or b"", self.path)
 
     def _next_line(self) -> bytes | None:
         try:
-            return next(self._lines, None)
+            line = self._text.readline(MAX_LINE_BYTES + 1)
+        except EOFError:
+            # Whatever the killed writer had flushed was unpacked before this.
+            self._rest = b""
+            return None
+        except (gzip.BadGzipFile, zlib.error) as error:
+            self._line += 1
+            raise self._error(f"damaged gzip data ({error})") from error
         except OSError as error:
-            raise RecordingError(
-                self.path, f"cannot be read: {error.strerror}", self._numbers.number
-            ) from error
-
-    def _decode(self, text: bytes) -> Line:
-        try:
-            return self._decoder.decode(text)
-        except DECODE_ERRORS as error:
-            raise self._error(f"not an event: {error}") from error
+            raise self._error(f"cannot be read: {error.strerror}") from error
+        if line.endswith(b"\n"):
+            self._line += 1
+            return line
+        if len(line) > MAX_LINE_BYTES:
+            self._line += 1
+            raise self._error(f"longer than {MAX_LINE_BYTES >> 20} MiB")
+        self._rest = line or self._rest
+        return None
 
     def _end(self, end: End) -> None:
-        if self._next_line() is not None or self._numbers.rest:
-            raise RecordingError(self.path, "goes on after its end marker", self._numbers.number)
-        self._ending = Ending(end.reason, self._events, self._numbers.number, end.t_ns, end.lost)
+        if self._next_line() is not None or self._rest:
+            raise self._error("goes on after its end marker")
+        self._ending = Ending(end.reason, self._events, self._line, end.t_ns, end.lost)
 
     def _error(self, problem: str) -> RecordingError:
-        return RecordingError(self.path, problem, self._numbers.number)
+        return RecordingError(self.path, problem, self._line)
+
+
+def _disorder(batch: TokenBatch) -> str | None:
+    """What is wrong with the times of a batch's tokens, or None: each ends before the next begins.
+
+    Not a part of the schema: it would run for each batch that the engine builds too.
+    """
+    before_ns = 0
+    for index, token in enumerate(batch.tokens, batch.first):
+        if not before_ns <= token.start_ns <= token.dispatched_ns <= token.done_ns:
+            return f"token {index}: its times are out of order"
+        if token.start_ns == token.done_ns:
+            return f"token {index}: took no time"
+        before_ns = token.done_ns
+    return None

@@ -21,13 +21,8 @@ class Recorder:
     """Give it to `Session` as a listener; it records from `start` to `stop`.
 
     All methods belong to the session's thread. Encoding and writing happen on another, so a
-    slow disk disturbs nobody; a full one ends the recording and is told by `status`.
-
-    Args:
-        in_process: whether the engine shares this process (a replay shows it).
-        spec_bytes_per_s: the user's figure for the memory bandwidth (a replay needs it).
-        clock: CLOCK_MONOTONIC in ns; now: wall-clock time.
-        host: this machine's name, kept in the header.
+    slow disk disturbs nobody; a full one ends the recording and is told by `status`. The arguments go
+    into the header; `clock` is CLOCK_MONOTONIC in ns, `now` wall-clock time.
     """
 
     def __init__(

@@ -10,7 +10,7 @@ from idlegap.core.measure.limits import CONTENDED_SHARE, NOTABLE_SPEED_UP
 from idlegap.core.protocol.modes import BASELINE, REPLAYED
 from idlegap.core.report.gather import Report
 from idlegap.core.report.modes import ModeRow
-from idlegap.core.text.limit_words import limit_head
+from idlegap.core.text.phrases import limit_head
 from idlegap.core.text.reasons import words
 from idlegap.core.text.units import bandwidth, ms, percent, rate, times
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from idlegap.core.measure.roofline import Ceiling, ceiling
-from idlegap.core.protocol.events import EngineFailed, GpuInfo, GpuSample, HostInfo
+from idlegap.core.protocol.events import Bandwidth, EngineFailed, GpuInfo, GpuSample, HostInfo
 from idlegap.core.protocol.modes import ModeName
 from idlegap.core.recording import Ending, Header, RecordingReader
 from idlegap.core.report.modes import Dose, ModeRow, doses, mode_rows
@@ -68,13 +68,14 @@ def gather(path: Path) -> Report:
     setup, *others = sorted(state.setups, key=lambda setup: (-_tokens(setup), setup.engine is None))
     limits = None
     if setup.engine is not None:
-        limits = ceiling(setup.engine, facts.bandwidth, facts.gpu_info, reader.header.spec_bytes_per_s)
+        spec = reader.header.spec_bytes_per_s
+        limits = ceiling(setup.engine, facts.newest(Bandwidth), facts.newest(GpuInfo), spec)
     return Report(
         header=reader.header,
         ending=reader.ending,
         length_ns=max(newest_ns, reader.ending.t_ns) - reader.header.started_ns,
-        host=facts.host,
-        gpu=facts.gpu_info,
+        host=facts.newest(HostInfo),
+        gpu=facts.newest(GpuInfo),
         setup=setup,
         others=tuple(other for other in others if _tokens(other)),
         ceiling=limits,

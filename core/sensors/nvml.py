@@ -9,14 +9,14 @@ Numbers are those of nvml.h, which are part of the ABI.
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
-from idlegap.core.protocol.reasons import Code, Reason, because
+from idlegap.core.protocol.reasons import Reason, because
 from idlegap.core.sensors.reading import SECOND, ReadingError
 
 T = TypeVar("T")
 
 NOT_SUPPORTED, INVALID_ARGUMENT, NOT_FOUND = 3, 2, 6
 
-_FOR_GOOD: dict[int, Code] = {
+_FOR_GOOD: dict[int, str] = {
     NOT_SUPPORTED: "not-supported",
     9: "driver-not-loaded",
     12: "no-driver",

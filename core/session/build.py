@@ -1,5 +1,6 @@
 """Builds the snapshot from what the state knows: once for each frame."""
 
+from dataclasses import replace
 from statistics import median
 
 from idlegap.core.measure.cpu_time import CpuWork, cpu_work
@@ -7,7 +8,18 @@ from idlegap.core.measure.device_time import split_token
 from idlegap.core.measure.host_speed import told_by_cpu_time
 from idlegap.core.measure.rate import TokenTimes, mean_ns, speed_up, tokens_per_s
 from idlegap.core.measure.roofline import ceiling
-from idlegap.core.protocol.events import Token
+from idlegap.core.protocol.events import (
+    Bandwidth,
+    CgroupSample,
+    CpuSample,
+    EngineFailed,
+    EngineReady,
+    GpuInfo,
+    GpuSample,
+    HostInfo,
+    MonitorSample,
+    Token,
+)
 from idlegap.core.protocol.modes import BASELINE, MODES, ModeSpec
 from idlegap.core.protocol.reasons import Reason, ReasonOrText, because
 from idlegap.core.session.mode_history import ModeHistory
@@ -43,10 +55,10 @@ def snapshot_of(
     only the app knows, `playback` where a replay stands."""
     facts, history = state.facts, _history(state)
     rate = _rate(state, history)
-    ceilings = None
-    if facts.engine is not None:
+    ceilings, engine = None, facts.newest(EngineReady)
+    if engine is not None:
         speed = rate.tok_per_s if rate else None
-        ceilings = ceiling(facts.engine, facts.bandwidth, facts.gpu_info, spec_bytes_per_s, speed)
+        ceilings = ceiling(engine, facts.newest(Bandwidth), facts.newest(GpuInfo), spec_bytes_per_s, speed)
     refused, baseline = facts.refused, state.setup.modes[BASELINE].figures()
     bound_ns = ceilings.bound_ns if ceilings else None
     modes = tuple(_mode_view(state, spec, refused.get(spec.name), bound_ns, baseline) for spec in MODES)
@@ -59,8 +71,8 @@ def snapshot_of(
     return Snapshot(
         t_ns=now_ns,
         stage=state.stage,
-        engine=facts.engine,
-        failed=facts.failed,
+        engine=facts.newest(EngineReady),
+        failed=facts.newest(EngineFailed),
         mode=state.mode,
         modes=modes,
         rate=rate,
@@ -77,12 +89,12 @@ def snapshot_of(
             bound_ns=bound_ns,
         ),
         ceiling=ceilings,
-        host=facts.host,
-        cpu=facts.cpu,
-        cgroup=facts.cgroup,
-        gpu_info=facts.gpu_info,
-        gpu=facts.gpu,
-        monitor=facts.monitor,
+        host=facts.newest(HostInfo),
+        cpu=facts.newest(CpuSample),
+        cgroup=facts.newest(CgroupSample),
+        gpu_info=facts.newest(GpuInfo),
+        gpu=facts.newest(GpuSample),
+        monitor=facts.newest(MonitorSample),
         notice=state.notice if now_ns - state.notice_ns < NOTICE_NS else "",
         text=state.text,
         paused=state.stage.stage == "paused",
@@ -92,7 +104,7 @@ def snapshot_of(
         in_process=in_process,
         slow=tuple(state.slow.recent),
         slow_shares=state.slow.shares(),
-        host_changes=state.setup.host_changes.standing,
+        host_changes=state.setup.host_changes,
         threshold_ns=usual.threshold_ns if usual is not None else None,
         contention=_contention(state, history, mean),
         neighbours=facts.neighbours,
@@ -107,21 +119,21 @@ def _history(state: State) -> ModeHistory | None:
 
 def _contention(state: State, history: ModeHistory | None, recent: RecentTokens | None) -> Contention | None:
     facts = state.facts
-    if facts.failed is not None:
+    if facts.newest(EngineFailed) is not None:
         return None
     newest = history.latest[-1] if history is not None and history.latest else None
     return contention_now(
         recent,
         cpu_users=state.attribution.cpu_users(newest) if newest is not None else (None, None),
-        cpu=facts.cpu,
-        cgroup=facts.cgroup,
-        host=facts.host,
+        cpu=facts.newest(CpuSample),
+        cgroup=facts.newest(CgroupSample),
+        host=facts.newest(HostInfo),
     )
 
 
 def _cpu_work(state: State, history: ModeHistory, recent: list[Token] | tuple[()]) -> CpuWork | Reason:
     """CPU time of the `recent` tokens, or why it says nothing of the host."""
-    if not told_by_cpu_time(state.facts.engine):
+    if not told_by_cpu_time(state.facts.newest(EngineReady)):
         return because("cpu-computes")
     if history.at_new_length:
         return because("new-lengths")
@@ -139,7 +151,10 @@ def _halted(state: State, now_ns: int) -> bool:
 
 
 def _rate(state: State, history: ModeHistory | None) -> Rate | None:
-    engine, figures = state.facts.engine, history.latest_figures() if history is not None else None
+    engine, figures = (
+        state.facts.newest(EngineReady),
+        history.latest_figures() if history is not None else None,
+    )
     if engine is None or history is None or figures is None:
         return None
     walls_ns = history.recent_walls_ns()
@@ -161,32 +176,32 @@ def _mode_view(
 ) -> ModeView:
     history = state.setup.modes[spec.name]
     figures, window = history.figures(), history.profile
-    speedup = split = None
-    split_reason: ReasonOrText = ""
-    if figures is not None:
-        split_reason = because("no-window-yet")
-        if history.rejected is not None:
-            split_reason = history.rejected.reason
-        if window is not None:
-            split, split_reason = split_token(figures.wall_ns, window, bound_ns), ""
-        if baseline is not None and not history.first_round:
-            speedup = speed_up(baseline.wall_ns, figures.wall_ns)
-    return ModeView(
+    view = ModeView(
         key=spec.key,
         name=spec.name,
         summary=spec.summary,
         reason=refusal,
         current=spec.name == state.mode,
         tokens=history.total or len(history.new),
-        wall_ns=figures.wall_ns if figures is not None else None,
-        p99_ns=figures.p99_ns if figures is not None else None,
-        dispatch_ns=figures.dispatch_ns if figures is not None else None,
-        wait_ns=figures.wait_ns if figures is not None else None,
-        prefill_ns=round(median(list(history.prefills_ns))) if history.prefills_ns else None,
-        speedup=speedup,
-        split=split,
-        split_reason=split_reason,
+        prefill_ns=round(median(history.prefills_ns)) if history.prefills_ns else None,
         profile=window,
         verified=history.verified,
-        first_round=figures is not None and history.first_round,
+    )
+    if figures is None:
+        return view
+    reason: ReasonOrText = because("no-window-yet")
+    if window is not None:
+        reason = ""
+    elif history.rejected is not None:
+        reason = history.rejected.reason
+    return replace(
+        view,
+        wall_ns=figures.wall_ns,
+        p99_ns=figures.p99_ns,
+        dispatch_ns=figures.dispatch_ns,
+        wait_ns=figures.wait_ns,
+        speedup=speed_up(baseline.wall_ns, figures.wall_ns) if baseline and not history.first_round else None,
+        split=split_token(figures.wall_ns, window, bound_ns) if window is not None else None,
+        split_reason=reason,
+        first_round=history.first_round,
     )

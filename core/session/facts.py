@@ -6,23 +6,16 @@ machine, the model or the mode.
 """
 
 from collections.abc import Hashable
-from typing import TypeVar
+from typing import TypeVar, get_args
 
 from idlegap.core.protocol.events import (
     AnyEvent,
-    Bandwidth,
-    CgroupSample,
-    CpuSample,
-    DispatchProbe,
     Dropped,
     EngineEvent,
     EngineFailed,
     EngineReady,
     EngineStage,
     Event,
-    GpuInfo,
-    GpuSample,
-    HostInfo,
     ModeEntered,
     ModeRefused,
     MonitorSample,
@@ -43,8 +36,7 @@ from idlegap.core.session.snapshot import StageView
 _PASSING = (TokenBatch, TextPiece, Notice, NotVerified)
 """What happened once; nothing of it holds afterwards."""
 
-_OF_A_MODE = (Verified, RoundStarted, RoundFinished, ModeRefused)
-_OF_A_SHAPE = (ProfileWindow, *_OF_A_MODE)
+_OF_A_SHAPE = (ProfileWindow, Verified, RoundStarted, RoundFinished, ModeRefused)
 """What another batch size or prompt length makes void."""
 
 _E = TypeVar("_E", bound=Event)
@@ -67,106 +59,68 @@ class Facts:
             case EngineStage():
                 self._stage(event)
                 return
-            case EngineReady() if self.engine is not None:
-                self._events = {k: e for k, e in self._events.items() if not isinstance(e, _OF_A_SHAPE)}
+            case EngineReady() if self.newest(EngineReady) is not None:
+                self._forget(*_OF_A_SHAPE)
             case _:
                 pass
-        self._put(_key(event), event)
+        # At the end again, so that the order stays that of arrival.
+        self._events.pop(_key(event), None)
+        self._events[_key(event)] = event
 
     def events(self) -> list[AnyEvent]:
         """All of it, oldest first. What the screen itself has cost is left out: another one may show it."""
         return [event for event in self._events.values() if not isinstance(event, MonitorSample)]
 
+    def newest(self, kind: type[_E]) -> _E | None:
+        """The newest event of a kind of which one alone holds at a time."""
+        event = self._events.get(kind)
+        return event if isinstance(event, kind) else None
+
     @property
     def stage(self) -> StageView | None:
         """What the engine is doing, and since when; ``failed`` once it has ended by itself."""
         first, newest = (self._events.get((EngineStage, which)) for which in ("first", "newest"))
-        if self.failed is not None:
-            return StageView("failed", self.failed.reason, None, self.failed.t_ns)
+        if failed := self.newest(EngineFailed):
+            return StageView("failed", failed.reason, None, failed.t_ns)
         if not isinstance(first, EngineStage):
             return None
         last = newest if isinstance(newest, EngineStage) else first
         return StageView(last.stage, last.detail, last.fraction, first.t_ns)
 
     @property
-    def engine(self) -> EngineReady | None:
-        return self._newest(EngineReady)
-
-    @property
-    def failed(self) -> EngineFailed | None:
-        return self._newest(EngineFailed)
-
-    @property
     def mode(self) -> ModeName | None:
         """The mode that was entered last."""
-        entered = self._newest(ModeEntered)
+        entered = self.newest(ModeEntered)
         return entered.mode if entered is not None else None
 
     @property
     def refused(self) -> dict[ModeName, ReasonOrText]:
         """Why modes cannot run here: those that the engine does not offer, and those that failed."""
-        statuses = self.engine.modes if self.engine is not None else ()
+        engine = self.newest(EngineReady)
+        statuses = engine.modes if engine is not None else ()
         reasons = {status.name: status.reason for status in statuses if status.reason is not None}
         later = (event for event in self._events.values() if isinstance(event, ModeRefused))
         return reasons | {event.mode: event.reason for event in later}
 
     @property
-    def bandwidth(self) -> Bandwidth | None:
-        return self._newest(Bandwidth)
-
-    @property
-    def dispatch_probe(self) -> DispatchProbe | None:
-        return self._newest(DispatchProbe)
-
-    @property
     def dropped(self) -> int:
         """Events that the engine had to drop since its start."""
-        event = self._newest(Dropped)
+        event = self.newest(Dropped)
         return event.events if event is not None else 0
-
-    @property
-    def host(self) -> HostInfo | None:
-        return self._newest(HostInfo)
-
-    @property
-    def cpu(self) -> CpuSample | None:
-        return self._newest(CpuSample)
-
-    @property
-    def cgroup(self) -> CgroupSample | None:
-        return self._newest(CgroupSample)
-
-    @property
-    def gpu_info(self) -> GpuInfo | None:
-        return self._newest(GpuInfo)
-
-    @property
-    def gpu(self) -> GpuSample | None:
-        return self._newest(GpuSample)
-
-    @property
-    def monitor(self) -> MonitorSample | None:
-        return self._newest(MonitorSample)
 
     @property
     def neighbours(self) -> int:
         """Noisy neighbours of our own making that run."""
-        event = self._newest(Neighbours)
+        event = self.newest(Neighbours)
         return event.count if event is not None else 0
 
-    def _newest(self, kind: type[_E]) -> _E | None:
-        event = self._events.get(kind)
-        return event if isinstance(event, kind) else None
-
-    def _put(self, key: Hashable, event: AnyEvent) -> None:
-        # At the end again, so that the order stays that of arrival.
-        self._events.pop(key, None)
-        self._events[key] = event
+    def _forget(self, *kinds: type[Event]) -> None:
+        self._events = {key: event for key, event in self._events.items() if not isinstance(event, kinds)}
 
     def _stage(self, event: EngineStage) -> None:
         """Keep the first report of a stage, which says since when, and the newest."""
         if event.stage == "starting":
-            self._events = {k: e for k, e in self._events.items() if not isinstance(e, EngineEvent)}
+            self._forget(*get_args(EngineEvent))
         first = self._events.pop((EngineStage, "first"), None)
         self._events.pop((EngineStage, "newest"), None)
         if isinstance(first, EngineStage) and first.stage == event.stage:

@@ -12,12 +12,7 @@ from idlegap.core.session.snapshot import (
 )
 
 
-def first_snapshot(
-    now_ns: int,
-    app: FromApp = NO_APP,
-    *,
-    in_process: bool = False,
-) -> Snapshot:
+def first_snapshot(now_ns: int, app: FromApp = NO_APP, *, in_process: bool = False) -> Snapshot:
     """What a `core.session.session.Session` shows at `now_ns` if it has begun right then."""
     return Snapshot(
         t_ns=now_ns,

@@ -1,8 +1,9 @@
 """Between which of a session's visits the host changed speed (`core.measure.host_speed`), and since when."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
-from idlegap.core.measure.host_speed import Visit, Windows, changed_within, kernel_ns, told_by_cpu_time
+from idlegap.core.measure.host_speed import Windows, changed_within, kernel_ns, told_by_cpu_time
 from idlegap.core.protocol.events import EngineReady
 from idlegap.core.protocol.modes import EAGER, MODE_NAMES
 from idlegap.core.session.snapshot import HostChange
@@ -10,39 +11,19 @@ from idlegap.core.session.visits import VisitLog
 from idlegap.core.text.units import ms, us
 
 
-@dataclass(slots=True)
-class HostChanges:
-    """The changes between the last visits that stand, each with the time since when.
-
-    Whoever feeds it calls `judge` as events come in, not as frames are drawn: a replay then finds
-    the same changes at the same times.
-    """
-
-    standing: tuple[HostChange, ...] = ()
-
-    def judge(self, now_ns: int, log: VisitLog, engine: EngineReady | None, windows: Windows) -> None:
-        """Look again: what stood already keeps its time, what is new was found at `now_ns`."""
-        self.standing = tuple(self._dated(change) for change in host_changes(now_ns, log, engine, windows))
-
-    def _dated(self, change: HostChange) -> HostChange:
-        for old in self.standing:
-            if _is_one(old, change):
-                return replace(change, found_ns=old.found_ns)
-        return change
-
-
-def _is_one(old: HostChange, new: HostChange) -> bool:
-    """Whether `new` tells again what `old` told. Between visits of one mode each later visit makes a
-    new change. Between two modes it stays the same while the same one is slower: to visit the
-    other one again adds nothing."""
-    return old.modes == new.modes and (len(new.modes) > 1 or old.since_ns == new.since_ns)
-
-
 def host_changes(
-    now_ns: int, log: VisitLog, engine: EngineReady | None, windows: Windows
+    now_ns: int,
+    log: VisitLog,
+    engine: EngineReady | None,
+    windows: Windows,
+    known: Sequence[HostChange] = (),
 ) -> tuple[HostChange, ...]:
-    """Between which of the last visits the host changed speed, as found at `now_ns`: those of one
-    mode, and those of the two modes that launch kernel by kernel."""
+    """Between which of the last visits the host changed speed: those of one mode, and those of the two
+    modes that launch kernel by kernel. What is `known` keeps its time, what is new was found at `now_ns`.
+
+    Whoever asks does so as events come in, not as frames are drawn: a replay then finds the same
+    changes at the same times.
+    """
     if not told_by_cpu_time(engine):
         return ()
     found = []
@@ -50,27 +31,32 @@ def host_changes(
         last = log.of(mode)[-2:]
         if changed_within(last, windows):
             before, after = last
-            found.append(HostChange((mode,), after.since_ns, now_ns, _same_mode(before, after)))
+            was, now = ms(before.usual.wall_ns), ms(after.usual.wall_ns)
+            text = (
+                f"{mode} took {was} ms a token in one visit, {now} in the next, without waiting for a CPU: "
+                "the host changed speed; visit the modes again to compare."
+            )
+            found.append(HostChange((mode,), after.since_ns, now_ns, text))
     pair = [visit for mode in EAGER for visit in log.of(mode)[-1:]]
     if changed_within(pair, windows):
         eager, base = pair
         slower_first = sorted(pair, key=lambda visit: -kernel_ns(visit, windows))
         modes = tuple(visit.mode for visit in slower_first)
         since_ns = max(visit.since_ns for visit in pair)
-        found.append(HostChange(modes, since_ns, now_ns, _two_modes(eager, base, windows)))
-    return tuple(found)
-
-
-def _same_mode(before: Visit, after: Visit) -> str:
-    return (
-        f"{after.mode} took {ms(before.usual.wall_ns)} ms a token in one visit, {ms(after.usual.wall_ns)} in "
-        "the next, without waiting for a CPU: the host changed speed; visit the modes again to compare."
+        text = (
+            f"To submit a kernel the host took {us(kernel_ns(eager, windows))} µs in {eager.mode}, "
+            f"{us(kernel_ns(base, windows))} in {base.mode}, without waiting for a CPU: it changed speed; "
+            "visit both again to compare."
+        )
+        found.append(HostChange(modes, since_ns, now_ns, text))
+    return tuple(
+        next((replace(new, found_ns=old.found_ns) for old in known if _is_one(old, new)), new)
+        for new in found
     )
 
 
-def _two_modes(eager: Visit, base: Visit, windows: Windows) -> str:
-    return (
-        f"To submit a kernel the host took {us(kernel_ns(eager, windows))} µs in {eager.mode}, "
-        f"{us(kernel_ns(base, windows))} in {base.mode}, without waiting for a CPU: it changed speed; "
-        "visit both again to compare."
-    )
+def _is_one(old: HostChange, new: HostChange) -> bool:
+    """Whether `new` tells again what `old` told. Between visits of one mode each later visit makes a
+    new change. Between two modes it stays the same while the same one is slower: to visit the
+    other one again adds nothing."""
+    return old.modes == new.modes and (len(new.modes) > 1 or old.since_ns == new.since_ns)

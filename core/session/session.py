@@ -15,7 +15,6 @@ from idlegap.core.protocol.events import (
     EngineReady,
     EngineStage,
     MonitorSample,
-    Neighbours,
     SensorEvent,
 )
 from idlegap.core.session.build import snapshot_of
@@ -27,24 +26,23 @@ Listener = Callable[[AnyEvent], None]
 
 class Source(Protocol):
     """A source of events. All methods are called from the app's threads, never block for
-    long, and may be called in any order after `start`."""
+    long, and may be called in any order after `start`.
+
+    `poll` takes what has arrived since the last call, oldest first; `send` is ignored where the source
+    cannot do what is asked; `close` waits, within a bound, until the source is gone.
+    """
 
     in_process: bool
 
-    def start(self) -> None:
-        """Begin to produce events."""
+    def start(self) -> None: ...
 
-    def poll(self) -> list[AnyEvent]:
-        """Take what has arrived since the last call, oldest first."""
+    def poll(self) -> list[AnyEvent]: ...
 
-    def send(self, command: AnyCommand) -> None:
-        """Ask for something; ignored where the source cannot do it."""
+    def send(self, command: AnyCommand) -> None: ...
 
-    def restart(self) -> None:
-        """Start again after the source has failed."""
+    def restart(self) -> None: ...
 
-    def close(self) -> None:
-        """End the source and wait, within a bound, until it is gone."""
+    def close(self) -> None: ...
 
 
 class Sensors(Protocol):
@@ -94,7 +92,7 @@ class Session:
         """Take what has arrived into account and pass it on, in the order of time."""
         sensed = [self._sensor_events.popleft() for _ in range(len(self._sensor_events))]
         for event in in_time_order(self._source.poll(), sensed):
-            self._take(event)
+            self.take(event)
 
     def snapshot(self, now_ns: int, app: FromApp = NO_APP) -> Snapshot:
         """Pump, and say what the screen shows at `now_ns`; `app` is what only the app knows."""
@@ -119,16 +117,12 @@ class Session:
 
     def note_frame(self, sample: MonitorSample) -> None:
         """The screen reports its own cost."""
-        self._take(sample)
-
-    def note_neighbours(self, event: Neighbours) -> None:
-        """Neighbours of our own making were started or ended."""
-        self._take(event)
+        self.take(sample)
 
     def restart(self) -> None:
         """Start the engine again after it has failed. The listeners hear of it as a stage, so
         that a replay forgets the old engine at the same place."""
-        self._take(EngineStage(self._clock(), "starting"))
+        self.take(EngineStage(self._clock(), "starting"))
         self._begin(self._source.restart)
 
     def reset(self, t_ns: int) -> None:
@@ -146,9 +140,10 @@ class Session:
         try:
             begin()
         except OSError as error:
-            self._take(EngineFailed(self._clock(), f"cannot be started: {error}"))
+            self.take(EngineFailed(self._clock(), f"cannot be started: {error}"))
 
-    def _take(self, event: AnyEvent) -> None:
+    def take(self, event: AnyEvent) -> None:
+        """Take one event into account and pass it on: from the source, the sensors, or the app itself."""
         self.state.apply(event)
         if isinstance(event, EngineReady) and self._sensors is not None:
             self._sensors.watch_engine(event.pid, event.tid, event.device_uuid)

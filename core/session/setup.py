@@ -11,8 +11,9 @@ from msgspec import structs
 
 from idlegap.core.protocol.events import EngineReady, Exclusion, ProfileWindow, TokenBatch
 from idlegap.core.protocol.modes import MODE_NAMES, ModeName
-from idlegap.core.session.host_changes import HostChanges
+from idlegap.core.session.host_changes import host_changes
 from idlegap.core.session.mode_history import ModeHistory
+from idlegap.core.session.snapshot import HostChange
 from idlegap.core.session.visits import VisitLog
 
 
@@ -57,7 +58,7 @@ class Setup:
     engine: EngineReady | None = None
     modes: dict[ModeName, ModeHistory] = field(default_factory=lambda: {n: ModeHistory() for n in MODE_NAMES})
     visits: VisitLog = field(default_factory=VisitLog)
-    host_changes: HostChanges = field(default_factory=HostChanges)
+    host_changes: tuple[HostChange, ...] = ()
     excluded: Counter[Exclusion] = field(default_factory=Counter)
     log: TokenLog | None = None
 
@@ -76,12 +77,10 @@ class Setup:
 
     def same_as(self, engine: EngineReady) -> bool:
         """Whether `engine` runs the same thing: only times and process ids differ."""
-        return self.engine is not None and _nameless(self.engine) == _nameless(engine)
+        old = self.engine
+        return old is not None and structs.replace(engine, t_ns=old.t_ns, pid=old.pid, tid=old.tid) == old
 
     def judge_host(self, now_ns: int) -> None:
         """Look again whether the host changed its speed between visits."""
-        self.host_changes.judge(now_ns, self.visits, self.engine, self.profiles)
-
-
-def _nameless(engine: EngineReady) -> EngineReady:
-    return structs.replace(engine, t_ns=0, pid=0, tid=0)
+        known = self.host_changes
+        self.host_changes = host_changes(now_ns, self.visits, self.engine, self.profiles, known)

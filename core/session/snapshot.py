@@ -6,6 +6,7 @@ integer nanoseconds; a value that is not known is None, and its reason is either
 """
 
 from dataclasses import dataclass, field
+from typing import get_args
 
 from idlegap.core.measure.cpu_time import CpuWork
 from idlegap.core.measure.device_time import Split
@@ -23,23 +24,16 @@ from idlegap.core.protocol.events import (
     MonitorSample,
     ProfileWindow,
     Stage,
+    Token,
     Verified,
 )
 from idlegap.core.protocol.modes import ModeName
 from idlegap.core.protocol.reasons import ReasonOrText
-from idlegap.core.slow_tokens.causes import Cause, CauseTotal, Contention, RecentTokens, SlowView
+from idlegap.core.slow_tokens.causes import Cause, CauseTotal, Contention, RecentTokens
+from idlegap.core.slow_tokens.explain import SlowToken
 
-TOKENLESS: tuple[Stage, ...] = (
-    "starting",
-    "importing",
-    "downloading",
-    "building",
-    "bandwidth",
-    "warming up",
-    "capturing",
-    "compiling",
-    "verifying",
-)
+_TOKENS_OR_NONE = ("decoding", "profiling", "paused", "stopped", "failed")
+TOKENLESS: tuple[Stage, ...] = tuple(stage for stage in get_args(Stage) if stage not in _TOKENS_OR_NONE)
 """Stages in which no counted token can flow, whatever was measured before."""
 
 STRIP_BUCKET_NS = 250_000_000
@@ -180,13 +174,16 @@ class RecordingView:
 
 
 @dataclass(frozen=True, slots=True)
-class PlayedToken:
-    """The token that a replay has reached: its place, what it took, and why it does not count."""
+class TokenPlace:
+    """One token of a recording. The session hears of it at `due_ns`: at its end, or with the rest of
+    its batch."""
 
+    mode: ModeName
     round: int
     index: int
-    wall_ns: int
+    token: Token
     excluded: Exclusion | None
+    due_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +202,7 @@ class Playback:
     ended: bool = False
     behind: bool = False
     switches_ns: tuple[int, ...] = ()
-    token: PlayedToken | None = None
+    token: TokenPlace | None = None
     ending: str = ""
 
 
@@ -277,7 +274,7 @@ class Snapshot:
     excluded: int = 0
     at_new_length: bool = False
     in_process: bool = False
-    slow: tuple[SlowView, ...] = ()
+    slow: tuple[SlowToken, ...] = ()
     slow_shares: tuple[CauseTotal, ...] = ()
     host_changes: tuple[HostChange, ...] = ()
     threshold_ns: int | None = None

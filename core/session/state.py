@@ -77,7 +77,6 @@ class State:
 
     @property
     def stage(self) -> StageView:
-        """What the engine is doing, and since when."""
         return self.facts.stage or StageView("starting", "", None, self.begun_ns)
 
     @property
@@ -140,8 +139,6 @@ class State:
     def usual(self) -> Typical | None:
         """What a counted token of the current mode usually costs."""
         return self.setup.modes[self.mode].usual() if self.mode is not None else None
-
-    # --- one kind of event each -----------------------------------------------------
 
     def _stage(self, event: EngineStage) -> None:
         if event.stage == "starting":

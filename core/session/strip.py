@@ -1,7 +1,8 @@
 """The latency strip's history: tokens gathered into buckets of equal time; counted ones and those at
 new cache lengths."""
 
-from collections import deque
+from bisect import bisect_left
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from statistics import median
@@ -34,7 +35,7 @@ class StripHistory:
         self._walls_ns: list[int] = []
         self._slow = 0
         self._earlier_ns: Mapping[ModeName, int] | None = None
-        self._excess_ns: dict[int, dict[Cause, int]] = {}
+        self._excess_ns: dict[int, Counter[Cause]] = {}
         self._columns: tuple[StripColumn, ...] | None = ()
 
     def add(self, mode: ModeName, tokens: tuple[Token, ...], slow_above_ns: int | None) -> None:
@@ -59,33 +60,27 @@ class StripHistory:
     def blame(self, done_ns: int, shares: Iterable[tuple[Cause, int]]) -> None:
         """The slow token that was done at `done_ns` is explained: its excess in ns by cause."""
         bucket = done_ns // STRIP_BUCKET_NS
-        excess_ns = self._excess_ns.setdefault(bucket, {})
-        for cause, ns in shares:
-            excess_ns[cause] = excess_ns.get(cause, 0) + ns
+        self._excess_ns.setdefault(bucket, Counter()).update(dict(shares))
         while len(self._excess_ns) > KEPT_BLAMED:
             del self._excess_ns[min(self._excess_ns)]
-        for at in range(len(self._closed) - 1, -1, -1):
-            column = self._closed[at]
-            if column.bucket <= bucket:
-                if column.bucket == bucket:
-                    self._closed[at] = replace(column, cause=self._cause(bucket))
-                    self._columns = None
-                break
+        at = bisect_left(self._closed, bucket, key=lambda column: column.bucket)
+        if at < len(self._closed) and self._closed[at].bucket == bucket:
+            self._closed[at] = replace(self._closed[at], cause=self._cause(bucket))
+            self._columns = None
 
     def reshape(self, busy_ns: Mapping[ModeName, int]) -> None:
         """Another batch size or prompt from here on; `busy_ns` is what is known of the earlier one,
         to which the whole open bucket counts."""
         if self._walls_ns:
             self._earlier_ns = busy_ns
-        settled = (
-            c if c.reshaped else replace(c, reshaped=True, busy_ns=busy_ns.get(c.mode)) for c in self._closed
-        )
-        self._closed = deque(settled, maxlen=KEPT_BUCKETS)
+        for at, column in enumerate(self._closed):
+            if not column.reshaped:
+                self._closed[at] = replace(column, reshaped=True, busy_ns=busy_ns.get(column.mode))
         self._columns = None
 
     def _cause(self, bucket: int) -> Cause | None:
         excess_ns = self._excess_ns.get(bucket)
-        return max(excess_ns.items(), key=lambda entry: entry[1])[0] if excess_ns else None
+        return excess_ns.most_common(1)[0][0] if excess_ns else None
 
     def columns(self, now_ns: int) -> tuple[StripColumn, ...]:
         """Buckets that are over at `now_ns`, oldest first."""
@@ -101,14 +96,15 @@ class StripHistory:
         return bool(self._walls_ns) and t_ns // STRIP_BUCKET_NS > self._bucket
 
     def _column(self) -> StripColumn:
+        walls_ns, earlier_ns = self._walls_ns, self._earlier_ns
         return StripColumn(
-            self._bucket,
-            self._mode,
-            round(median(self._walls_ns)),
-            max(self._walls_ns),
-            len(self._walls_ns),
-            self._slow,
-            self._cause(self._bucket),
-            self._earlier_ns is not None,
-            self._earlier_ns.get(self._mode) if self._earlier_ns is not None else None,
+            bucket=self._bucket,
+            mode=self._mode,
+            median_ns=round(median(walls_ns)),
+            max_ns=max(walls_ns),
+            tokens=len(walls_ns),
+            slow=self._slow,
+            cause=self._cause(self._bucket),
+            reshaped=earlier_ns is not None,
+            busy_ns=earlier_ns.get(self._mode) if earlier_ns is not None else None,
         )

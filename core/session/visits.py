@@ -42,8 +42,7 @@ class VisitLog:
 
     def end(self) -> None:
         """What comes next is another visit."""
-        visit = self._visit()
-        if visit is not None:
+        if visit := self._visit():
             self._ended.setdefault(visit.mode, deque(maxlen=self.kept)).append(visit)
         self._tokens.clear()
         self._added = self._judged = 0

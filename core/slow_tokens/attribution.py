@@ -8,16 +8,11 @@ from bisect import bisect_right
 from collections import deque
 from dataclasses import dataclass, field
 from statistics import median
+from typing import NamedTuple
 
 from idlegap.core.measure.typical_token import Typical
-from idlegap.core.protocol.events import (
-    AnyEvent,
-    CpuSample,
-    Token,
-    TokenBatch,
-)
-from idlegap.core.slow_tokens.context import Context
-from idlegap.core.slow_tokens.cpu_users import CpuUsers, Loads
+from idlegap.core.protocol.events import AnyEvent, CpuSample, Token, TokenBatch
+from idlegap.core.slow_tokens.context import Context, CpuUsers, Loads
 from idlegap.core.slow_tokens.explain import SlowToken, slow_token
 from idlegap.core.slow_tokens.samples import Samples, last, trim
 
@@ -34,15 +29,11 @@ MOST_PENDING = 1024
 """Slow tokens that may wait at once; beyond that the oldest make do with what is known."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Pending:
+class _Pending(NamedTuple):
+    token: Token
     batch: TokenBatch
     offset: int
     usual: Typical
-
-    @property
-    def token(self) -> Token:
-        return self.batch.tokens[self.offset]
 
 
 @dataclass(slots=True)
@@ -52,7 +43,7 @@ class Attribution:
     samples: Samples = field(default_factory=Samples)
     _tokens: list[Token] = field(default_factory=list)
     _pending: deque[_Pending] = field(default_factory=deque)
-    _loads: deque[Loads] = field(default_factory=lambda: deque(maxlen=KEPT_LOADS))
+    _loads: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=KEPT_LOADS))
     _usual: Loads | None = None
     _now_ns: int = 0
 
@@ -62,10 +53,10 @@ class Attribution:
         trim(self._tokens, KEPT_TOKENS)
         if usual is None or batch.excluded is not None:
             return
-        threshold_ns = usual.threshold_ns
-        for offset, token in enumerate(batch.tokens):
-            if token.done_ns - token.start_ns > threshold_ns:
-                self._pending.append(_Pending(batch, offset, usual))
+        slow = (
+            _Pending(token, batch, at, usual) for at, token in enumerate(batch.tokens) if usual.is_slow(token)
+        )
+        self._pending.extend(slow)
 
     def observe(self, event: AnyEvent) -> None:
         """Take any event: samples are kept, and all of them tell the time."""
@@ -79,11 +70,9 @@ class Attribution:
         if not self._pending:
             return ()
         found: list[SlowToken] = []
-        covered_ns = self._covered_ns()
-        while self._pending and (
-            self._pending[0].token.done_ns <= covered_ns or len(self._pending) > MOST_PENDING
-        ):
-            found.append(self._explain(self._pending.popleft()))
+        covered_ns, waiting = self._covered_ns(), self._pending
+        while waiting and (waiting[0].token.done_ns <= covered_ns or len(waiting) > MOST_PENDING):
+            found.append(self._explain(waiting.popleft()))
         return tuple(found)
 
     def rest(self) -> tuple[SlowToken, ...]:
@@ -98,16 +87,9 @@ class Attribution:
         return self._around().cpu_users(token), self._usual
 
     def _around(self) -> Context:
-        kept = self.samples
-        return Context(
-            last(kept.cpu),
-            last(kept.cgroup),
-            last(kept.gpu),
-            last(kept.frames),
-            last(kept.profiles),
-            self._tokens,
-            self._usual,
-        )
+        s = self.samples
+        near = (last(s.cpu), last(s.cgroup), last(s.gpu), last(s.frames), last(s.profiles))
+        return Context(*near, self._tokens, self._usual)
 
     def _learn(self) -> None:
         """Add the newest sample whose tokens must all have come to what is usual."""
@@ -118,11 +100,8 @@ class Attribution:
         end_ns = cpu[at].t_ns
         found = self._around().cpu_users(Token(end_ns, end_ns, end_ns))
         if found is not None:
-            self._loads.append(Loads(found.own_cores, found.others_cores))
-            self._usual = Loads(
-                median([load.own_cores for load in self._loads]),
-                median([load.others_cores for load in self._loads]),
-            )
+            self._loads.append((found.own_cores, found.others_cores))
+            self._usual = Loads(*map(median, zip(*self._loads, strict=True)))
 
     def _covered_ns(self) -> int:
         """Until when all kinds of samples that come at all have come."""

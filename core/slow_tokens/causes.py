@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from idlegap.core.protocol.modes import ModeName
-
 Cause = Literal[
     "gpu clock",
     "quota",
@@ -34,24 +32,6 @@ class RecentTokens:
     tokens: int
     wall_ns: int
     run_delay_ns: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class SlowView:
-    """One slow token and its largest cause; `text` is the whole line, with the evidence.
-
-    `wall_ns` is what it took and `excess_ns` what that is beyond the usual token; it ended at
-    `done_ns`.
-    """
-
-    token: int
-    round: int
-    mode: ModeName
-    wall_ns: int
-    excess_ns: int
-    cause: Cause
-    text: str
-    done_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)

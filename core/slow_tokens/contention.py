@@ -2,7 +2,7 @@
 the machine is contended now.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -10,9 +10,9 @@ from itertools import takewhile
 from idlegap.core.measure.limits import is_contended, is_stolen
 from idlegap.core.protocol.events import CgroupSample, CpuSample, HostInfo, Token
 from idlegap.core.protocol.modes import ModeName
-from idlegap.core.slow_tokens.causes import Cause, CauseTotal, Contention, Pressure, RecentTokens, SlowView
-from idlegap.core.slow_tokens.cpu_users import CpuUsers, Loads
-from idlegap.core.slow_tokens.explain import SlowToken
+from idlegap.core.slow_tokens.causes import Cause, CauseTotal, Contention, Pressure, RecentTokens
+from idlegap.core.slow_tokens.context import CpuUsers, Loads
+from idlegap.core.slow_tokens.explain import SlowToken, total_shares
 
 KEPT_SLOW = 64
 """Slow tokens to look back at: more lines than a terminal has."""
@@ -31,9 +31,9 @@ SPARE_CORES = 0.5
 class SlowLog:
     """The last slow tokens, and what all of them lost since the mode was entered."""
 
-    recent: deque[SlowView] = field(default_factory=lambda: deque(maxlen=KEPT_SLOW))
-    _ns: dict[Cause, int] = field(default_factory=dict)
-    _tokens: dict[Cause, int] = field(default_factory=dict)
+    recent: deque[SlowToken] = field(default_factory=lambda: deque(maxlen=KEPT_SLOW))
+    _ns: Counter[Cause] = field(default_factory=Counter)
+    _tokens: Counter[Cause] = field(default_factory=Counter)
 
     def entered(self) -> None:
         """A mode was entered: its shares begin anew."""
@@ -42,28 +42,14 @@ class SlowLog:
 
     def add(self, found: SlowToken, mode: ModeName | None) -> None:
         """Take a slow token; it counts if it is of the current `mode`."""
-        self.recent.appendleft(
-            SlowView(
-                token=found.index,
-                round=found.round,
-                mode=found.mode,
-                wall_ns=found.wall_ns,
-                excess_ns=found.excess_ns,
-                cause=found.cause,
-                text=found.text,
-                done_ns=found.done_ns,
-            )
-        )
-        if found.mode != mode:
-            return
-        self._tokens[found.cause] = self._tokens.get(found.cause, 0) + 1
-        for share in found.shares:
-            self._ns[share.cause] = self._ns.get(share.cause, 0) + share.ns
+        self.recent.appendleft(found)
+        if found.mode == mode:
+            self._tokens[found.cause] += 1
+            self._ns += total_shares([found])
 
     def shares(self) -> tuple[CauseTotal, ...]:
         """Excess time by cause, largest first."""
-        ordered = sorted(self._ns.items(), key=lambda entry: -entry[1])
-        return tuple(CauseTotal(cause, ns, self._tokens.get(cause, 0)) for cause, ns in ordered)
+        return tuple(CauseTotal(cause, ns, self._tokens[cause]) for cause, ns in self._ns.most_common())
 
 
 def recently_begun(newest_first: Iterable[Token], now_ns: int) -> list[Token]:
@@ -81,11 +67,8 @@ def mean_token(recent: Sequence[Token]) -> RecentTokens | None:
         return None
     wall_ns = sum(token.wall_ns for token in recent) // len(recent)
     delays_ns = [token.run_delay_ns for token in recent if token.run_delay_ns is not None]
-    return RecentTokens(
-        tokens=len(recent),
-        wall_ns=wall_ns,
-        run_delay_ns=min(sum(delays_ns) // len(delays_ns), wall_ns) if delays_ns else None,
-    )
+    delay_ns = min(sum(delays_ns) // len(delays_ns), wall_ns) if delays_ns else None
+    return RecentTokens(len(recent), wall_ns, delay_ns)
 
 
 def contention_now(
@@ -130,9 +113,7 @@ def quiet_core(cpu: CpuSample | None, host: HostInfo | None) -> int | None:
     """The usable core with the least load, if it has nearly none and is not decode's own."""
     if cpu is None:
         return None
-    usable = host.affinity if host is not None else range(len(cpu.core_pct))
-    loads = [
-        (cpu.core_pct[core], core) for core in usable if core < len(cpu.core_pct) and core != cpu.decode_core
-    ]
-    load, core = min(loads, default=(100.0, 0))
+    others = [(load, core) for core, load in enumerate(cpu.core_pct) if core != cpu.decode_core]
+    usable = [(load, core) for load, core in others if host is None or core in host.affinity]
+    load, core = min(usable, default=(100.0, 0))
     return core if load < QUIET_PCT else None

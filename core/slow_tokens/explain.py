@@ -25,6 +25,7 @@ if both neighbours and our own threads did, the delay is divided in proportion t
 beyond what they usually do.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -32,8 +33,7 @@ from idlegap.core.measure.typical_token import Typical, off_cpu_ns
 from idlegap.core.protocol.events import Token, TokenBatch
 from idlegap.core.protocol.modes import ModeName
 from idlegap.core.slow_tokens.causes import Cause
-from idlegap.core.slow_tokens.context import Context
-from idlegap.core.slow_tokens.cpu_users import FLOOR_SHARE, CpuUsers, Loads
+from idlegap.core.slow_tokens.context import FLOOR_SHARE, Context, CpuUsers, Loads
 from idlegap.core.text.units import ms
 
 Candidate = tuple[Cause, int, str]
@@ -132,11 +132,8 @@ def _candidates(token: Token, usual: Typical, around: Context) -> Iterable[Candi
     if switches:
         frame, name = around.frame(token)
         beside = f" while {name} was drawn" if frame else ""
-        yield (
-            "blocked",
-            asleep,
-            f"the thread slept {ms(asleep)} ms longer, in {switches:,} more switches{beside}",
-        )
+        slept = f"the thread slept {ms(asleep)} ms longer, in {switches:,} more switches{beside}"
+        yield "blocked", asleep, slept
 
 
 def _cpu_wait(share: int, delay: int, cpu_users: CpuUsers | None, usual: Loads | None) -> Iterable[Candidate]:
@@ -146,9 +143,8 @@ def _cpu_wait(share: int, delay: int, cpu_users: CpuUsers | None, usual: Loads |
     if cpu_users is None or not own + others:
         yield "cpu wait", share, f"{waited}; who had it is not known"
         return
-    on_core = (
-        "" if cpu_users.core_pct is None else f"core {cpu_users.core} was {cpu_users.core_pct:.0f} % busy, "
-    )
+    busy = cpu_users.core_pct
+    on_core = "" if busy is None else f"core {cpu_users.core} was {busy:.0f} % busy, "
     theirs = f"others used {cpu_users.others_cores:.1f} cores"
     ours = f"our own other threads used {cpu_users.own_cores:.1f} cores"
     both = f"{theirs}, {ours}"
@@ -198,10 +194,10 @@ def slow_token(batch: TokenBatch, offset: int, usual: Typical, around: Context) 
     )
 
 
-def total_shares(slow: Iterable[SlowToken]) -> dict[Cause, int]:
+def total_shares(slow: Iterable[SlowToken]) -> Counter[Cause]:
     """Excess time by cause over several slow tokens, in ns."""
-    totals: dict[Cause, int] = {}
+    totals: Counter[Cause] = Counter()
     for token in slow:
         for share in token.shares:
-            totals[share.cause] = totals.get(share.cause, 0) + share.ns
+            totals[share.cause] += share.ns
     return totals

@@ -21,12 +21,10 @@ class EngineLog:
     """
 
     def __init__(self, path: Path | None = None, *, find: Callable[[], Folder] = log_dir) -> None:
-        self._fixed_path = path
-        self._find = find
+        self._fixed_path, self._find = path, find
         self._path: Path | None = None
         self._starts = 0
-        self.place = ""
-        self.notice = ""
+        self.place = self.notice = ""
 
     def open(self) -> IO[bytes]:
         """The file of this start. A restarted engine gets a new one: the old one explains the failure.

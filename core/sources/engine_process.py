@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections import deque
+from contextlib import suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -33,11 +34,7 @@ class EngineProcess:
     in_process = False
 
     def __init__(
-        self,
-        settings: Settings,
-        log: EngineLog | None = None,
-        *,
-        close_timeout_s: float = CLOSE_TIMEOUT_S,
+        self, settings: Settings, log: EngineLog | None = None, *, close_timeout_s: float = CLOSE_TIMEOUT_S
     ) -> None:
         """`close` waits `close_timeout_s` for an engine that decodes."""
         self._settings = settings
@@ -57,16 +54,10 @@ class EngineProcess:
         root = str(Path(idlegap.__file__).parent.parent)
         paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
         with self._log.open() as log:
+            settings = msgspec.json.encode(self._settings).decode()
             self._process = subprocess.Popen(
                 # -P keeps the working directory off the path.
-                [
-                    sys.executable,
-                    "-P",
-                    "-m",
-                    "idlegap.core.engine",
-                    str(theirs.fileno()),
-                    msgspec.json.encode(self._settings).decode(),
-                ],
+                [sys.executable, "-P", "-m", "idlegap.core.engine", str(theirs.fileno()), settings],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -85,16 +76,14 @@ class EngineProcess:
         self._reader.start()
 
     def poll(self) -> list[AnyEvent]:
-        return _drain(self._events)
+        return [self._events.popleft() for _ in range(len(self._events))]
 
     def send(self, command: AnyCommand) -> None:
         if self._connection is None:
             return
-        try:
+        # Where it fails, the reader has noticed the same end and reports it with its cause.
+        with suppress(OSError):
             self._connection.send_bytes(msgspec.msgpack.encode(command))
-        except OSError:
-            # The reader has noticed the same end and reports it with its cause.
-            return
 
     def restart(self) -> None:
         self.close()
@@ -162,10 +151,3 @@ def describe_exit(code: int) -> str:
         return f"signal {-code} ({signal.Signals(-code).name})"
     except ValueError:
         return f"signal {-code}"
-
-
-def _drain(events: "deque[AnyEvent]") -> list[AnyEvent]:
-    taken = []
-    while events:
-        taken.append(events.popleft())
-    return taken

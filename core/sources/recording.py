@@ -12,11 +12,9 @@ from pathlib import Path
 from idlegap.core.protocol.commands import AnyCommand
 from idlegap.core.protocol.events import AnyEvent, MonitorSample, TokenBatch
 from idlegap.core.recording.index import RecordingIndex, read_index
-from idlegap.core.recording.playback_clock import PlaybackClock
-from idlegap.core.recording.slow_token_index import SlowTokenIndex, TokenPlace, places
-from idlegap.core.recording.stream import EventStream
+from idlegap.core.recording.playback import EventStream, PlaybackClock, SlowTokenIndex, places
 from idlegap.core.session.session import Session
-from idlegap.core.session.snapshot import NO_APP, FromApp, Playback, PlayedToken, Snapshot
+from idlegap.core.session.snapshot import NO_APP, FromApp, Playback, Snapshot, TokenPlace
 
 POLL_EVENTS = 500
 """Events taken at once: a few milliseconds of analysis."""
@@ -26,16 +24,17 @@ CATCH_UP_NS = 100_000_000
 next frames, so that keys are answered meanwhile."""
 
 
-class ReplaySource:
-    """Implements `core.session.session.Source` over the recording at `path`, and has the controls.
+class ReplaySource(PlaybackClock):
+    """Implements `core.session.session.Source` over the recording at `path`; its clock is the control.
 
     The whole file is read once at first, so that what is wrong with it is said before anything
     is shown. Positions are ns since the recording's start; `clock` is real time in ns. Whoever
-    moves it backwards must ask `take_rewound`, as `Replay` does.
+    moves it backwards must ask `take_rewound`, as `Replay` does. `token` is the one that a step or a
+    jump has reached, or else the last one played.
 
     Raises:
         RecordingError: the recording cannot be read.
-        ValueError: a speed outside `core.recording.playback_clock.SPEEDS`.
+        ValueError: a speed outside `core.recording.playback.SPEEDS`.
     """
 
     def __init__(
@@ -43,18 +42,15 @@ class ReplaySource:
     ) -> None:
         self.index: RecordingIndex = read_index(path)
         self.in_process = self.index.header.in_process
-        self._playback = PlaybackClock(clock, self.index.start_ns, self.index.end_ns)
-        self._playback.set_speed(speed)
+        self.token: TokenPlace | None = None
+        self._stands_at_token = False
         self._stream = EventStream(path, self.index.start_ns)
         self._slow = SlowTokenIndex(path, self.index.start_ns)
         self._rewound = False
-        self._place: TokenPlace | None = None
-        self._stands_at_token = False
-
-    # As a source ----------------------------------------------------------------------------
+        super().__init__(clock, self.index.start_ns, self.index.end_ns)
+        self.set_speed(speed)
 
     def start(self) -> None:
-        """Begin to play."""
         self.play()
 
     def poll(self) -> list[AnyEvent]:
@@ -63,41 +59,29 @@ class ReplaySource:
         if not self._stands_at_token:
             batches = [(e, due_ns) for due_ns, e in timed if isinstance(e, TokenBatch) and e.tokens]
             if batches:
-                self._place = places(*batches[-1])[-1]
+                self.token = places(*batches[-1])[-1]
         return [event for _, event in timed]
 
     def send(self, command: AnyCommand) -> None:
         """What has happened cannot be changed: commands are ignored."""
 
     def restart(self) -> None:
-        """Play again from the start."""
         self.seek(0)
         self.play()
 
     def close(self) -> None:
-        """Close the file."""
-        self._playback.pause()
+        self.pause()
         self._stream.close()
         self._slow.close()
-
-    # Where it is ----------------------------------------------------------------------------
-
-    def now_ns(self) -> int:
-        """The recording's own time: what a session over this source takes as its clock."""
-        return self._playback.now_ns
 
     @property
     def position_ns(self) -> int:
         return self.now_ns() - self.index.start_ns
 
     @property
-    def length_ns(self) -> int:
-        return self.index.length_ns
-
-    @property
     def behind(self) -> bool:
         """Whether events are due that have not been taken yet."""
-        return self._stream.behind(self.now_ns())
+        return self._stream.next_ns() <= self.now_ns()
 
     @property
     def heard_ns(self) -> int:
@@ -109,49 +93,17 @@ class ReplaySource:
         """Whether the end has been reached and everything was taken."""
         return self.now_ns() >= self.index.end_ns and not self.behind
 
-    @property
-    def playing(self) -> bool:
-        """Whether time passes: neither paused nor at the end."""
-        return self._playback.playing
-
-    @property
-    def speed(self) -> float:
-        return self._playback.speed
-
-    @property
-    def token(self) -> TokenPlace | None:
-        """The token that a step or a jump has reached, or else the last one played."""
-        return self._place
-
-    # Controls -------------------------------------------------------------------------------
-
     def play(self) -> None:
         """Let the recording run, from the start if it is at its end."""
         if self.now_ns() >= self.index.end_ns:
             self.seek(0)
         self._stands_at_token = False
-        self._playback.play()
-
-    def pause(self) -> None:
-        """Let it stand."""
-        self._playback.pause()
-
-    def set_speed(self, speed: float) -> None:
-        """Play so many times as fast as it was.
-
-        Raises:
-            ValueError: outside `core.recording.playback_clock.SPEEDS`.
-        """
-        self._playback.set_speed(speed)
-
-    def change_speed(self, steps: int) -> None:
-        """1 for the next faster speed, -1 for the next slower one."""
-        self._playback.change_speed(steps)
+        super().play()
 
     def seek(self, position_ns: int) -> None:
         """Go to a position; one outside the recording becomes its start or its end."""
-        self._place, self._stands_at_token = None, False
-        self._go(self.index.start_ns + position_ns)
+        self.token, self._stands_at_token = None, False
+        self.move(self.index.start_ns + position_ns)
 
     def step(self) -> bool:
         """Pause, and go to the end of the next token; False if none is in sight.
@@ -168,7 +120,7 @@ class ReplaySource:
                         last = place.token.done_ns == event.tokens[-1].done_ns
                         self._arrive(place, due_ns if last else place.token.done_ns)
                         return True
-        self._playback.move(due_ns)
+        self.move(due_ns)
         return False
 
     def next_mode(self) -> bool:
@@ -191,20 +143,20 @@ class ReplaySource:
         rewound, self._rewound = self._rewound, False
         return rewound
 
-    def _reached_ns(self) -> int:
-        at_token = self._place if self._stands_at_token else None
-        return self.now_ns() if at_token is None else at_token.token.done_ns
-
-    def _arrive(self, place: TokenPlace, t_ns: int) -> None:
-        self._go(max(t_ns, self.now_ns()))
-        self._place, self._stands_at_token = place, True
-
-    def _go(self, t_ns: int) -> None:
-        if t_ns < self.now_ns():
+    def move(self, to_ns: int) -> None:
+        """Go to another time of the recording; backwards, the events begin anew."""
+        if to_ns < self.now_ns():
             self._stream.close()
             self._stream = EventStream(self.index.path, self.index.start_ns)
             self._rewound = True
-        self._playback.move(t_ns)
+        super().move(to_ns)
+
+    def _reached_ns(self) -> int:
+        return self.token.token.done_ns if self.token and self._stands_at_token else self.now_ns()
+
+    def _arrive(self, place: TokenPlace, t_ns: int) -> None:
+        self.move(max(t_ns, self.now_ns()))
+        self.token, self._stands_at_token = place, True
 
 
 class Replay(Session):
@@ -236,25 +188,20 @@ class Replay(Session):
 
     @property
     def playback(self) -> Playback:
-        """Where the replay stands."""
-        source, place = self.source, self.source.token
-        token = None
-        if place is not None:
-            token = PlayedToken(place.round, place.index, place.token.wall_ns, place.excluded)
+        source = self.source
         return Playback(
             position_ns=source.position_ns,
-            length_ns=source.length_ns,
+            length_ns=source.index.length_ns,
             speed=source.speed,
             playing=source.playing,
             ended=source.ended,
             behind=source.behind,
             switches_ns=self._switches_ns,
-            token=token,
+            token=source.token,
             ending=source.index.ending.text,
         )
 
     def restart(self) -> None:
-        """Play again from the start."""
         self.source.restart()
 
     def note_frame(self, sample: MonitorSample) -> None:

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from idlegap.core.protocol.events import Neighbours
 
@@ -37,14 +37,12 @@ KILL_TIMEOUT_S = 5.0
 
 
 def busy_command(core: int | None = None) -> list[str]:
-    """The command line of one busy process, on `core` alone where given; it wants a pipe on
-    stdin. No site packages and no user settings are loaded: it is busy after 20 ms."""
-    pinned = [] if core is None else [str(core)]
-    return [sys.executable, "-I", "-S", "-c", BUSY_LOOP, *pinned]
+    """One busy process, on `core` alone where given; it wants a pipe on stdin. No site packages and no
+    user settings are loaded: it is busy after 20 ms."""
+    return [sys.executable, "-I", "-S", "-c", BUSY_LOOP, *([] if core is None else [str(core)])]
 
 
-@dataclass(frozen=True, slots=True)
-class _Neighbour:
+class _Neighbour(NamedTuple):
     process: "subprocess.Popen[bytes]"
     core: int | None
 
@@ -53,18 +51,13 @@ class NoisyNeighbours:
     """The busy processes that this app has started. Used from one thread.
 
     That thread must live as long as the app: the parent-death signal follows the thread that
-    created the process, not the process.
-
-    Args:
-        emit: takes a `Neighbours` event after every change.
-        clock: monotonic nanoseconds, the `t_ns` of the events.
+    created the process, not the process. `emit` takes a `Neighbours` event after every change.
     """
 
     def __init__(
         self, emit: Callable[[Neighbours], None], clock: Callable[[], int] = time.perf_counter_ns
     ) -> None:
-        self._emit = emit
-        self._clock = clock
+        self._emit, self._clock = emit, clock
         self._running: list[_Neighbour] = []
 
     @property

@@ -1,5 +1,6 @@
 """Phrases that several rooms need."""
 
+from idlegap.core.measure.limits import Limit
 from idlegap.core.protocol.events import Stage
 
 STAGES: dict[Stage, str] = {
@@ -19,6 +20,29 @@ STAGES: dict[Stage, str] = {
     "failed": "failed",
 }
 """What the engine does in each of its stages."""
+
+
+LIMIT_WORDS: dict[Limit, str] = {
+    "host": "the host limits",
+    "gpu": "the GPU limits",
+    "bandwidth": "memory bandwidth limits",
+    "mixed": "host and GPU both limit",
+    "unknown": "what limits is unknown",
+}
+
+LIMIT_NAMES: dict[Limit, str] = {
+    "host": "host",
+    "gpu": "GPU",
+    "bandwidth": "bandwidth",
+    "mixed": "mixed",
+    "unknown": "unknown",
+}
+
+
+def limit_head(limit: Limit) -> str:
+    """The words as the head of a sentence."""
+    words = LIMIT_WORDS[limit]
+    return words[0].upper() + words[1:]
 
 
 def sentence(text: str) -> str:

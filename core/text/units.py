@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 _Value = TypeVar("_Value")
 
-NS_PER_MS = 1e6
-NS_PER_S = 1e9
+NS_PER_MS, NS_PER_S = 1e6, 1e9
 
 US = "us"
 """Microseconds in all text of the verbs without a screen, which is ASCII on every terminal and in every

@@ -21,7 +21,7 @@ from idlegap.core.report.gather import gather
 from idlegap.core.session.build import snapshot_of
 from idlegap.core.session.snapshot import Snapshot
 from idlegap.core.session.state import State
-from idlegap.core.text.limit_words import LIMIT_WORDS
+from idlegap.core.text.phrases import LIMIT_WORDS
 from idlegap.tui.tables.bench_words import headline
 from idlegap.tui.tables.compare_words import limit_words
 from tests.core.bench.fake_engine import READY

@@ -159,7 +159,7 @@ def join(options: LiveOptions, recorder: "Recorder", served: "MetricsListener | 
         listeners=(recorder, served) if served is not None else (recorder,),
         spec_bytes_per_s=options.settings.spec_bandwidth,
     )
-    return Joined(session, NoisyNeighbours(session.note_neighbours))
+    return Joined(session, NoisyNeighbours(session.take))
 
 
 def _record(live: "LiveRun", file: Path) -> None:

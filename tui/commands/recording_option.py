@@ -108,7 +108,7 @@ def record_from(arguments: argparse.Namespace, *, by_key: bool = False) -> Recor
     # Nothing to check, and so nothing to load before the first frame.
     if arguments.record_max is None:
         return RecordOptions(file)
-    from idlegap.core.recording.limited_file import LEAST_BYTES
+    from idlegap.core.recording.writer import LEAST_BYTES
 
     size = parse_size(MOST, arguments.record_max)
     if size < LEAST_BYTES:

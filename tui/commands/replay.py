@@ -23,7 +23,7 @@ def run(arguments: argparse.Namespace) -> int:
         UsageError: for options that cannot work, without a terminal, and for a recording that
             cannot be read.
     """
-    from idlegap.core.recording.playback_clock import SPEEDS
+    from idlegap.core.recording.playback import SPEEDS
     from idlegap.core.sources.recording import Replay
 
     if not SPEEDS[0] <= arguments.speed <= SPEEDS[-1]:

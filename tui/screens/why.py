@@ -3,7 +3,8 @@
 from idlegap.core.measure.typical_token import LEAST_TOKENS, SLOW_MADS, SLOW_SHARE
 from idlegap.core.phrasing.contention import advice, contention_words
 from idlegap.core.session.snapshot import Snapshot
-from idlegap.core.slow_tokens.causes import CauseTotal, SlowView
+from idlegap.core.slow_tokens.causes import CauseTotal
+from idlegap.core.slow_tokens.explain import SlowToken
 from idlegap.core.text import units
 from idlegap.core.text.sanitize import shorten
 from idlegap.tui.widgets.cause_marks import MARKS, MEANINGS, mark
@@ -91,7 +92,7 @@ def _main_cause_of(tokens: int) -> str:
     return f"main cause of {units.count(tokens)} token{'s' * (tokens != 1)}"
 
 
-def when_words(slow: SlowView, snap: Snapshot) -> str:
+def when_words(slow: SlowToken, snap: Snapshot) -> str:
     """When a token was done: its position in a recording, or how long ago."""
     age_ns = max(0, snap.t_ns - slow.done_ns)
     if snap.playback is not None:
@@ -99,7 +100,7 @@ def when_words(slow: SlowView, snap: Snapshot) -> str:
     return f"{age_ns / units.NS_PER_S:.0f} s ago"
 
 
-def slow_rows(slow: SlowView, when: str, width: int) -> list[Line]:
+def slow_rows(slow: SlowToken, when: str, width: int) -> list[Line]:
     """One slow token with its evidence."""
     lead = f"   {mark(slow.cause)} "
     rows = wrapped(f"{when}, {slow.text} ({slow.mode})", width, _SLOW_ROWS, " " * len(lead), TEXT)

@@ -7,8 +7,7 @@ from idlegap.core.bench.schema import BenchResult
 from idlegap.core.bench.summary import ArmSummary
 from idlegap.core.measure.limits import Judgement
 from idlegap.core.measure.statistics import MIN_RUNS
-from idlegap.core.text.limit_words import LIMIT_WORDS
-from idlegap.core.text.phrases import sentence
+from idlegap.core.text.phrases import LIMIT_WORDS, sentence
 from idlegap.core.text.reasons import logit_diff_words
 from idlegap.core.text.units import interval, ms, percent
 

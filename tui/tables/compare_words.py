@@ -5,8 +5,7 @@ from idlegap.core.compare.machines import Machine
 from idlegap.core.measure.limits import Judgement, is_different
 from idlegap.core.measure.statistics import Ratio
 from idlegap.core.protocol.modes import EAGER, REPLAYED
-from idlegap.core.text.limit_words import LIMIT_NAMES, LIMIT_WORDS
-from idlegap.core.text.phrases import sentence
+from idlegap.core.text.phrases import LIMIT_NAMES, LIMIT_WORDS, sentence
 from idlegap.core.text.reasons import words
 from idlegap.core.text.units import US, bandwidth, interval, percent, rate, tenths, times, us
 

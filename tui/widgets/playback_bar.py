@@ -1,6 +1,6 @@
 """Where a replay stands: the length of the recording as a bar, with its switches of mode."""
 
-from idlegap.core.session.snapshot import Playback, PlayedToken, Snapshot
+from idlegap.core.session.snapshot import Playback, Snapshot, TokenPlace
 from idlegap.core.text.sanitize import shorten
 from idlegap.core.text.units import clock, ms
 from idlegap.tui.widgets.line import Line
@@ -29,11 +29,11 @@ class PlaybackBar(Panel):
         return [line.add(shorten(words, max(0, width - line.cells)), WARN if at_end else TEXT)]
 
 
-def token_words(token: PlayedToken | None) -> str:
+def token_words(token: TokenPlace | None) -> str:
     """The token that was reached: which it is and what it took."""
     if token is None:
         return ""
-    text = f"token {token.index:,} of round {token.round}: {ms(token.wall_ns)} ms"
+    text = f"token {token.index:,} of round {token.round}: {ms(token.token.wall_ns)} ms"
     return f"{text}, {token.excluded}" if token.excluded else text
 
 

@@ -300,7 +300,13 @@ def test_sensors_are_listened_to_for_a_moment_and_stopped() -> None:
     assert sensors.calls == ["start", "pause", "stop"]
     assert sensors.watched == "uuid"
     facts = found.facts
-    assert (facts.host, facts.cpu, facts.cgroup, facts.gpu_info, facts.gpu) == (
+    assert (
+        facts.newest(HostInfo),
+        facts.newest(CpuSample),
+        facts.newest(CgroupSample),
+        facts.newest(GpuInfo),
+        facts.newest(GpuSample),
+    ) == (
         HOST,
         CPU,
         CGROUP,

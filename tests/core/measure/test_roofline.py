@@ -121,10 +121,3 @@ def test_before_the_first_token_there_is_a_bound_but_no_share() -> None:
     assert found is not None
     assert found.bound_ns is not None
     assert (found.mbu_spec, found.mbu_measured) == (None, None)
-
-
-def test_a_bandwidth_of_zero_is_refused() -> None:
-    with pytest.raises(ValueError, match="must be positive"):
-        weight_stream_bound_ns(1, 0.0)
-    with pytest.raises(ValueError, match="must be positive"):
-        mbu(1, 1.0, 0.0)

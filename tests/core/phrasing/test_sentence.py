@@ -82,29 +82,29 @@ FED = row("eager", 40.0, 25.0, split(0.72, 38.0, 0.1, 0.9, 0.28), 1500)
 LIMITS = [
     (
         EAGER,
-        "The GPU computes 3.7 ms of each 22.9 ms token; the host needs 22.8 ms to submit "
-        "1,431 kernels, 16 µs each; a faster GPU would not help.",
+        "The GPU computes 3.70 ms of each 22.9 ms token; the host needs 22.8 ms to submit "
+        "1,431 kernels, 15.9 µs each; a faster GPU would not help.",
     ),
     (
         replace(EAGER, profile=None),
-        "The GPU computes 3.7 ms of each 22.9 ms token; the host needs 22.8 ms to submit; "
+        "The GPU computes 3.70 ms of each 22.9 ms token; the host needs 22.8 ms to submit; "
         "a faster GPU would not help.",
     ),
-    (GRAPH, "The host submits once per token; what is left is 0.3 µs between 1,432 kernels."),
-    (GRAPH_LATE, "The host submits once per token; the GPU waits 0.60 ms of each 4.6 ms token for it."),
+    (GRAPH, "The host submits once per token; what is left is 0.28 µs between 1,432 kernels."),
+    (GRAPH_LATE, "The host submits once per token; the GPU waits 0.60 ms of each 4.60 ms token for it."),
     (
         COMPILED,
-        "Host and GPU both limit: of each 3.4 ms token the GPU computes 2.3 ms and idles 1.0 ms "
+        "Host and GPU both limit: of each 3.40 ms token the GPU computes 2.30 ms and idles 1.00 ms "
         "for the host.",
     ),
     (
         STREAMING,
-        "Memory bandwidth limits: streaming the weights takes 7.7 ms of each 10.9 ms token; "
+        "Memory bandwidth limits: streaming the weights takes 7.70 ms of each 10.9 ms token; "
         "the host costs 0.10 ms.",
     ),
-    (SMALL_KERNELS, "The host submits once per token; what is left is 0.6 µs between 1,432 kernels."),
-    (MOST_LAUNCHED, "The GPU limits: it computes 3.7 ms of each 4.2 ms token; the host costs 0.10 ms."),
-    (STILL_SUBMITS, "The GPU limits: it computes 2.2 ms of each 2.5 ms token; the host costs 0.24 ms."),
+    (SMALL_KERNELS, "The host submits once per token; what is left is 0.63 µs between 1,432 kernels."),
+    (MOST_LAUNCHED, "The GPU limits: it computes 3.70 ms of each 4.20 ms token; the host costs 0.10 ms."),
+    (STILL_SUBMITS, "The GPU limits: it computes 2.16 ms of each 2.50 ms token; the host costs 0.24 ms."),
     (FED, "The GPU limits: it computes 38.7 ms of each 40.0 ms token; the host costs 0.38 ms."),
     (
         replace(EAGER, split=None),
@@ -112,7 +112,7 @@ LIMITS = [
     ),
     (
         replace(GRAPH, split=None),
-        "The host submits in 0.03 ms and waits 4.2 of each 4.2 ms; the GPU's share is not measured yet.",
+        "The host submits in 0.03 ms and waits 4.17 of each 4.20 ms; the GPU's share is not measured yet.",
     ),
 ]
 
@@ -137,7 +137,7 @@ def test_until_tokens_flow_it_says_what_the_engine_does(stage: Stage) -> None:
 
 def test_while_tokens_are_compared_it_says_so() -> None:
     comparing = replace(snapshot(EAGER), stage=StageView("verifying", "", None, 0))
-    assert said(comparing) == "Comparing tokens with eager: 10 s so far."
+    assert said(comparing) == "Comparing tokens: 10 s so far."
 
 
 def test_at_its_end_a_run_keeps_its_verdict() -> None:
@@ -152,7 +152,7 @@ def test_progress_is_told_where_it_is_known() -> None:
 
 
 def test_a_mode_that_is_being_compiled_is_not_judged_by_its_old_tokens() -> None:
-    assert said(snapshot(COMPILED, stage="compiling")) == "Compiling: 3 s so far."
+    assert said(snapshot(COMPILED, stage="compiling")) == "Compiling kernels: 3 s so far."
 
 
 def test_paused_and_failed_say_so() -> None:
@@ -198,7 +198,7 @@ def test_a_mode_slower_than_the_baseline_says_by_how_much_and_why() -> None:
     slow = replace(row("graph", 4.4, 0.1, split(0.72, 3.2, 0, 0.4, 0.08), 1432), speedup=0.955)
     base = replace(row("eager-static", 4.2, 4.1, split(0.72, 2.98, 0.2, 0.1, 0.2), 1431), current=False)
     assert said(snapshot(slow, base)) == (
-        "graph is slower here than eager-static: 4.4 against 4.2 ms a token, 0.95x; "
+        "graph is slower here than eager-static: 4.40 against 4.20 ms a token, 0.95x; "
         "the GPU computes 0.22 ms longer."
     )
     assert said(snapshot(replace(slow, split=None), base)).endswith("ms a token, 0.95x.")
@@ -231,7 +231,7 @@ def test_new_cache_lengths_are_told_before_the_host_is_blamed() -> None:
 def test_a_host_that_has_become_slow_is_told_with_its_best_and_the_gpu_s_part() -> None:
     slow = replace(snapshot(EAGER), cpu_work=CpuWork(round(46.1 * MS), round(22.5 * MS), slow=True))
     assert said(slow) == (
-        "The host is slow now: 46.1 ms of CPU time a token, 22.5 at best; the GPU computes 3.7 ms of it."
+        "The host is slow now: 46.1 ms of CPU time a token, 22.5 at best; the GPU computes 3.70 ms of it."
     )
     unsplit = replace(slow, modes=(replace(EAGER, split=None),))
     assert said(unsplit).endswith("22.5 at best.")
@@ -326,7 +326,7 @@ def test_after_the_end_the_verdict_stands_whoever_contends() -> None:
 def test_contention_is_told_beside_a_stage_too() -> None:
     crowded = Contention("crowded", cores=15.4, usable_cores=16)
     comparing = snapshot(COMPILED, stage="compiling")
-    assert said(comparing, crowded) == "Compiling: 3 s so far; others use 15.4 of 16 cores."
+    assert said(comparing, crowded) == "Compiling kernels: 3 s so far; others use 15.4 of 16 cores."
     paused = said(replace(comparing, paused=True), crowded)
     assert paused.endswith("nothing limits it; others use 15.4 of 16 cores.")
 

@@ -29,7 +29,7 @@ def outcome(content: bytes) -> str:
             replay = Replay(path, clock=FakeClock())
         except RecordingError as error:
             return str(error)
-        replay.source.seek(replay.source.length_ns)
+        replay.source.seek(replay.source.index.length_ns)
         snapshot = replay.snapshot(0)
         assert replay.source.ended
         assert limiting_sentence(snapshot)

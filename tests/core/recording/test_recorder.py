@@ -20,8 +20,7 @@ from idlegap.core.protocol.events import (
 )
 from idlegap.core.recording import Recorder, RecordingError, RecordingReader, default_name
 from idlegap.core.recording.format import LATE_NS
-from idlegap.core.recording.limited_file import LEAST_BYTES
-from idlegap.core.recording.writer import MAX_PENDING, Writer
+from idlegap.core.recording.writer import LEAST_BYTES, MAX_PENDING, Writer
 from idlegap.core.session.state import State
 from tests.core.recording.stories import (
     HEADER,

@@ -6,6 +6,7 @@ from idlegap.core.protocol.events import (
     AnyEvent,
     EngineEvent,
     EngineFailed,
+    EngineReady,
     EngineStage,
     HostInfo,
     MonitorSample,
@@ -36,7 +37,12 @@ def test_a_restarted_engine_leaves_only_the_machine() -> None:
     assert stage == restart
     assert not [event for event in machine if isinstance(event, EngineEvent)]
     assert any(isinstance(event, HostInfo) for event in machine)
-    assert (facts.engine, facts.failed, facts.mode, facts.refused) == (None, None, None, {})
+    assert (facts.newest(EngineReady), facts.newest(EngineFailed), facts.mode, facts.refused) == (
+        None,
+        None,
+        None,
+        {},
+    )
 
 
 def test_another_shape_voids_what_was_measured_of_the_one_before() -> None:
@@ -59,5 +65,5 @@ def test_an_engine_that_has_failed_says_so_until_it_starts_again() -> None:
 def test_what_the_screen_has_cost_is_known_and_not_passed_on() -> None:
     sample = MonitorSample(START_NS, 3.0, 1, None, 4.0)
     facts = facts_after([sample])
-    assert facts.monitor == sample
+    assert facts.newest(MonitorSample) == sample
     assert facts.events() == []

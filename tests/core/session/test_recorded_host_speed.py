@@ -66,7 +66,7 @@ def test_the_screen_tells_while_the_host_is_slow_within_a_visit() -> None:
     assert fast.cpu_work is not None
     assert not fast.cpu_work.slow
     assert (graph.cpu_work, graph.cpu_work_reason) == (None, because("waits-for-gpu"))
-    assert limiting_sentence(last).startswith("The GPU computes 3.7 ms of each 23.2 ms token")
+    assert limiting_sentence(last).startswith("The GPU computes 3.68 ms of each 23.2 ms token")
 
 
 def test_the_report_names_the_visits() -> None:

@@ -97,7 +97,7 @@ def test_a_slow_token_is_listed_with_its_cause_once_its_sample_is_in() -> None:
     assert shown(decoding).slow == ()
     snapshot = shown(decoding.batch(others=50))
     (view,) = snapshot.slow
-    assert (view.token, view.round, view.mode, view.cause) == (100, 1, "eager", "neighbour")
+    assert (view.index, view.round, view.mode, view.cause) == (100, 1, "eager", "neighbour")
     assert (view.wall_ns, view.excess_ns) == (30 * MS, 20 * MS)
     assert view.text == (
         "token 1/100: 30.0 ms, +20.0 ms: the decode thread waited 20.0 ms for a CPU; "
@@ -109,7 +109,7 @@ def test_a_slow_token_is_listed_with_its_cause_once_its_sample_is_in() -> None:
 
 def test_the_newest_slow_token_stands_first() -> None:
     decoding = Decoding().calm().batch(delay_ms=20).batch(others=50).batch(more_cpu_ms=9).batch()
-    assert [(view.token, view.cause) for view in shown(decoding).slow] == [
+    assert [(view.index, view.cause) for view in shown(decoding).slow] == [
         (120, "more cpu"),
         (100, "neighbour"),
     ]

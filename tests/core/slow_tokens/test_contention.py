@@ -20,7 +20,7 @@ from idlegap.core.slow_tokens.contention import (
     quiet_core,
     recently_begun,
 )
-from idlegap.core.slow_tokens.cpu_users import CpuUsers, Loads
+from idlegap.core.slow_tokens.context import CpuUsers, Loads
 from idlegap.core.slow_tokens.explain import Share, SlowToken
 
 MS = 1_000_000
@@ -59,7 +59,7 @@ def test_the_log_is_newest_first_bounded_and_keeps_the_whole_line() -> None:
     log = SlowLog()
     for index in range(KEPT_SLOW + 5):
         log.add(slow(index, ("blocked", 5 * MS)), "eager")
-    assert [view.token for view in log.recent] == list(range(KEPT_SLOW + 4, 4, -1))
+    assert [view.index for view in log.recent] == list(range(KEPT_SLOW + 4, 4, -1))
     newest = log.recent[0]
     assert (newest.round, newest.mode, newest.wall_ns, newest.excess_ns) == (3, "eager", 15 * MS, 5 * MS)
     assert (newest.cause, newest.text) == ("blocked", f"token 3/{KEPT_SLOW + 4}: 15.0 ms, +5.00 ms: blocked!")
@@ -71,7 +71,7 @@ def test_entering_a_mode_begins_its_shares_anew_and_leaves_the_log() -> None:
     log.add(slow(1, ("neighbour", 7)), "eager")
     log.entered()
     assert log.shares() == ()
-    assert [view.token for view in log.recent] == [1]
+    assert [view.index for view in log.recent] == [1]
 
 
 def test_a_token_that_is_explained_after_its_mode_was_left_is_listed_but_not_counted() -> None:

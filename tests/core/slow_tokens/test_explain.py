@@ -16,8 +16,7 @@ from idlegap.core.protocol.events import (
     Token,
     TokenBatch,
 )
-from idlegap.core.slow_tokens.context import Context
-from idlegap.core.slow_tokens.cpu_users import Loads
+from idlegap.core.slow_tokens.context import Context, Loads
 from idlegap.core.slow_tokens.explain import SlowToken, explain, slow_token, total_shares
 
 MS = 1_000_000

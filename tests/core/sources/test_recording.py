@@ -21,11 +21,9 @@ from idlegap.core.protocol.events import (
 )
 from idlegap.core.protocol.modes import MODE_NAMES
 from idlegap.core.recording import RecordingError
-from idlegap.core.recording.playback_clock import SPEEDS, PlaybackClock
-from idlegap.core.recording.slow_token_index import TokenPlace
-from idlegap.core.recording.stream import LOOK_AHEAD
+from idlegap.core.recording.playback import LOOK_AHEAD, SPEEDS, PlaybackClock
 from idlegap.core.session.session import Session
-from idlegap.core.session.snapshot import Snapshot
+from idlegap.core.session.snapshot import Snapshot, TokenPlace
 from idlegap.core.sources.recording import CATCH_UP_NS, Replay, ReplaySource
 from tests.core.recording.stories import (
     MS,
@@ -51,7 +49,7 @@ def seen(replay: Replay) -> Snapshot:
 
 def at_end(path: Path) -> Snapshot:
     replay = Replay(path, clock=FakeClock())
-    replay.source.seek(replay.source.length_ns)
+    replay.source.seek(replay.source.index.length_ns)
     snapshot = seen(replay)
     assert replay.source.ended
     replay.close()
@@ -87,7 +85,7 @@ def test_a_real_run_ends_in_the_same_way_however_it_is_played(tmp_path: Path) ->
     clock = FakeClock()
     replay = Replay(REAL, clock=clock)
     for share in (0.9, 0.2, 0.7, 0.0, 1.0):
-        replay.source.seek(round(share * replay.source.length_ns))
+        replay.source.seek(round(share * replay.source.index.length_ns))
         replay.snapshot(0)
 
     assert seen(replay) == straight
@@ -177,7 +175,7 @@ def test_time_runs_at_its_speed_and_stops_at_the_end(tmp_path: Path) -> None:
     assert (source.position_ns, source.speed) == (2 * SECOND + SECOND // 2, 0.5)
     source.set_speed(16)
     clock.now_ns += 50 * SECOND
-    assert (source.position_ns, source.playing, source.ended) == (source.length_ns, False, False)
+    assert (source.position_ns, source.playing, source.ended) == (source.index.length_ns, False, False)
     while source.poll():
         pass
     assert source.ended
@@ -324,7 +322,7 @@ def test_what_a_slow_frame_leaves_undone_the_next_ones_do(tmp_path: Path) -> Non
         return clock.now_ns
 
     replay = Replay(path, clock=slow_clock)
-    replay.source.seek(replay.source.length_ns)
+    replay.source.seek(replay.source.index.length_ns)
     assert replay.source.behind
     frames = 0
     while replay.source.behind:
@@ -338,7 +336,7 @@ def test_what_a_slow_frame_leaves_undone_the_next_ones_do(tmp_path: Path) -> Non
 
 def test_a_replay_ignores_what_a_screen_would_do_to_an_engine(tmp_path: Path) -> None:
     replay = Replay(record(tmp_path / "run.jsonl", story()), clock=FakeClock())
-    replay.source.seek(replay.source.length_ns)
+    replay.source.seek(replay.source.index.length_ns)
     before = seen(replay)
     replay.send(SetMode("graph"))
     replay.note_frame(MonitorSample(0, 99.0, 1, 1.0, 1.0))
@@ -354,7 +352,7 @@ def test_a_file_that_changes_while_it_is_played_is_told_on_screen(tmp_path: Path
     path = record(tmp_path / "run.jsonl", [READY])
     replay = Replay(path, clock=FakeClock())
     path.write_text("something else\n")
-    replay.source.seek(replay.source.length_ns)
+    replay.source.seek(replay.source.index.length_ns)
 
     failed = replay.snapshot(0).failed
 
@@ -379,6 +377,6 @@ def test_a_cut_recording_says_so_and_plays(tmp_path: Path) -> None:
     replay = Replay(path, clock=FakeClock())
 
     assert replay.source.index.ending.text.startswith("the recording was cut off: its last whole line is")
-    replay.source.seek(replay.source.length_ns)
+    replay.source.seek(replay.source.index.length_ns)
     assert replay.snapshot(0).mode is not None
     replay.close()

@@ -53,7 +53,7 @@ def rig_of(clock: FakeClock, max_bytes: int = DEFAULT_MAX_BYTES, neighbour_core:
     recorder = Recorder(clock=clock)
     heard: list[AnyEvent] = []
     session = Session(engine, listeners=(recorder, heard.append), clock=clock)
-    neighbours = NoisyNeighbours(session.note_neighbours, clock)
+    neighbours = NoisyNeighbours(session.take, clock)
     live = LiveRun(
         lambda _: Joined(session, neighbours),
         recorder=lambda: recorder,
@@ -92,7 +92,7 @@ def test_a_recording_needs_no_session_and_is_one_that_the_session_is_given(tmp_p
     def join(recorder: Recorder) -> Joined:
         given.append(recorder)
         session = Session(FakeEngine((), FakeClock()), listeners=(recorder,), clock=FakeClock())
-        return Joined(session, NoisyNeighbours(session.note_neighbours, FakeClock()))
+        return Joined(session, NoisyNeighbours(session.take, FakeClock()))
 
     live = LiveRun(join, recorder=Recorder, max_bytes=DEFAULT_MAX_BYTES)
     live.record(tmp_path / "early.jsonl")
@@ -119,7 +119,7 @@ def test_a_session_is_joined_once() -> None:
     def join(_: Recorder) -> Joined:
         engine, clock = FakeEngine((), FakeClock()), FakeClock()
         session = Session(engine, clock=clock)
-        made.append(Joined(session, NoisyNeighbours(session.note_neighbours, clock)))
+        made.append(Joined(session, NoisyNeighbours(session.take, clock)))
         return made[-1]
 
     live = LiveRun(join, recorder=Recorder, max_bytes=DEFAULT_MAX_BYTES)
@@ -179,7 +179,7 @@ def test_a_key_that_is_held_down_has_a_limit(new_children: NewChildren) -> None:
         count = MOST_NEIGHBOURS
 
     session = Session(FakeEngine((), FakeClock()), clock=FakeClock())
-    crowd = Crowd(session.note_neighbours)
+    crowd = Crowd(session.take)
     live = LiveRun(lambda _: Joined(session, crowd), recorder=Recorder, max_bytes=DEFAULT_MAX_BYTES)
     assert live.add_neighbour() == "64 noisy neighbours are the most"
     assert new_children() == []

@@ -70,7 +70,7 @@ def test_the_first_frame_waits_for_nothing_that_it_does_not_need(record: bool, t
     assert "STARTING 0.0 s" in shown
     assert "starting the engine process" in shown
     assert "A language model will decode here" in shown
-    assert "Starting the engine: 0 s so far." in shown
+    assert "Starting the engine process: 0 s so far." in shown
 
 
 @pytest.mark.parametrize(

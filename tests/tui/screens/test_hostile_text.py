@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from idlegap.core.protocol.events import EngineFailed, HostInfo
-from idlegap.core.slow_tokens.causes import SlowView
+from idlegap.core.slow_tokens.explain import Share, SlowToken
 from idlegap.tui.apps.live import LiveApp
 from idlegap.tui.terminal.glyphs import GlyphLevel
 from idlegap.tui.widgets.line import Line
@@ -29,7 +29,7 @@ async def test_a_hostile_recording_reaches_no_cell(keys: list[str]) -> None:
         host=HostInfo(0, EVIL, 2, (0,), 1.0, None, virtualization=EVIL, container=EVIL),
         text=EVIL,
         notice=EVIL,
-        slow=(SlowView(1, 1, "graph", 1, 1, "neighbour", EVIL),),
+        slow=(SlowToken("graph", 1, 1, 0, 1, 1, (Share("neighbour", 1, EVIL),)),),
     )
     app = LiveApp(FakeSession.still(snap), clock=lambda: scenes.NOW_NS)
     async with app.run_test(size=(120, 40)) as pilot:

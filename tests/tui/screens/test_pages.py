@@ -229,7 +229,7 @@ def test_in_a_replay_slow_tokens_stand_at_their_positions() -> None:
     playback = scenes.replayed().playback
     shown = text(why_text, replace(scenes.contended(), playback=playback))
     assert "N 1:03, token 3/1,204: 41.3 ms" in shown
-    assert "▲ 0:04, token 3/41: 6.2 ms" in shown
+    assert "▲ 0:04, token 3/41: 6.20 ms" in shown
 
 
 @pytest.mark.parametrize("cpu", [None, CpuSample(0, (2.0,) * 16)])

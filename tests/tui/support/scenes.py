@@ -22,6 +22,7 @@ from idlegap.core.protocol.events import (
     ModeStatus,
     MonitorSample,
     ProfileWindow,
+    Token,
     Verified,
 )
 from idlegap.core.protocol.modes import BASELINE, EAGER, MODES, ModeName
@@ -32,7 +33,6 @@ from idlegap.core.session.snapshot import (
     HostChange,
     ModeView,
     Playback,
-    PlayedToken,
     Rate,
     RecordingView,
     Snapshot,
@@ -40,8 +40,10 @@ from idlegap.core.session.snapshot import (
     Strip,
     StripColumn,
     StripMark,
+    TokenPlace,
 )
-from idlegap.core.slow_tokens.causes import Cause, CauseTotal, Contention, RecentTokens, SlowView
+from idlegap.core.slow_tokens.causes import Cause, CauseTotal, Contention, RecentTokens
+from idlegap.core.slow_tokens.explain import Share, SlowToken
 from tests.ready import engine_ready
 
 NOW_NS = 10_000 * STRIP_BUCKET_NS
@@ -447,15 +449,16 @@ def compiling() -> Snapshot:
     )
 
 
-SLOW = (
-    SlowView(1204, 3, "eager-static", 41_300_000, 18_900_000, "neighbour",
-             "token 3/1,204: 41.3 ms, +18.9 ms: the decode thread waited 17.6 ms for a CPU; core 3 was 97 % "
-             "busy, others used 3.0 cores", NOW_NS - 1_200 * MS),
-    SlowView(1187, 3, "eager-static", 33_000_000, 10_100_000, "more cpu",
-             "token 3/1,187: 33.0 ms, +10.1 ms: the same work took 9.8 ms more CPU time; others used 3.0 "
-             "cores meanwhile", NOW_NS - 3_000 * MS),
-    SlowView(41, 3, "graph", 6_200_000, 2_000_000, "unexplained",
-             "token 3/41: 6.2 ms, +2.0 ms: unexplained: no reading accounts for it", NOW_NS - 61_000 * MS),
+SLOW = tuple(
+    SlowToken(mode, 3, token, NOW_NS - ago_ms * MS, wall_ns, excess_ns, (Share(cause, excess_ns, evidence),))
+    for mode, token, ago_ms, wall_ns, excess_ns, cause, evidence in (
+        ("eager-static", 1204, 1_200, 41_300_000, 18_900_000, "neighbour",
+         "the decode thread waited 17.6 ms for a CPU; core 3 was 97 % busy, others used 3.0 cores"),
+        ("eager-static", 1187, 3_000, 33_000_000, 10_100_000, "more cpu",
+         "the same work took 9.8 ms more CPU time; others used 3.0 cores meanwhile"),
+        ("graph", 41, 61_000, 6_200_000, 2_000_000, "unexplained",
+         "unexplained: no reading accounts for it"),
+    )
 )  # fmt: skip
 SHARES = (
     CauseTotal("neighbour", 912 * MS, 51),
@@ -545,7 +548,7 @@ def replayed() -> Snapshot:
             speed=4.0,
             playing=False,
             switches_ns=(20_000 * MS, 61_000 * MS, 110_000 * MS),
-            token=PlayedToken(3, 1_204, 4_180_000, None),
+            token=TokenPlace("eager-static", 3, 1_204, Token(0, 0, 4_180_000), None, 0),
         ),
     )
 
