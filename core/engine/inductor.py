@@ -4,6 +4,7 @@ Importing inductor takes a second, which starting in an eager mode should not pa
 imported where something is about to be compiled.
 """
 
+import ctypes
 import threading
 from collections import defaultdict
 from typing import Any
@@ -58,7 +59,9 @@ def adopt_cudagraph_trees() -> None:
 
     Up to torch 2.12 the state lives in thread-local variables that only the first thread to import
     the module gets; any other thread fails with an assertion without text. From 2.13 on it is made
-    on demand.
+    on demand. At the end of a thread torch gives back a reference to each object, which up to 2.11 at
+    least it has never taken: the objects would be freed under their other owner and the process crash
+    some time later. They are given one reference more, for good.
     """
     import torch._inductor.cudagraph_trees as trees
 
@@ -67,3 +70,5 @@ def adopt_cudagraph_trees() -> None:
         trees.local.tree_manager_locks = defaultdict(threading.Lock)
         torch._C._stash_obj_in_tls("tree_manager_containers", trees.local.tree_manager_containers)
         torch._C._stash_obj_in_tls("tree_manager_locks", trees.local.tree_manager_locks)
+    for state in (trees.local.tree_manager_containers, trees.local.tree_manager_locks):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(state))

@@ -16,9 +16,6 @@ class Compiled(InductorMode):
     name = "compiled"
 
     def prepare(self) -> None:
-        from idlegap.core.engine.inductor import adopt_cudagraph_trees
-
-        adopt_cudagraph_trees()
         work = self.workload
         compiled = torch.compile(forward, dynamic=False, mode="reduce-overhead")
 

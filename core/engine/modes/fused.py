@@ -24,6 +24,9 @@ COMPILE_CALLS = 3
 def settle(workload: Workload, step: Callable[[], torch.Tensor]) -> None:
     """Call `step` until it is compiled; positions and token are left as they were. Raises
     ModeError where dynamo, inductor or the kernels' compiler gave up."""
+    from idlegap.core.engine.inductor import adopt_cudagraph_trees
+
+    adopt_cudagraph_trees()
     if hasattr(torch._dynamo.config, "fail_on_recompile_limit_hit"):
         torch._dynamo.config.fail_on_recompile_limit_hit = True
     saved_positions, saved_token = positions(workload.static), workload.token.clone()
