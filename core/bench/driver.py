@@ -10,23 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from idlegap.core.protocol import events
 from idlegap.core.protocol.commands import ProbeDispatch, RestartRound, SetMode, TakeProfile, VerifyModes
-from idlegap.core.protocol.events import (
-    AnyEvent,
-    DispatchProbe,
-    EngineFailed,
-    EngineReady,
-    EngineStage,
-    ModeEntered,
-    ModeRefused,
-    NotVerified,
-    ProfileWindow,
-    RoundFinished,
-    RoundStarted,
-    SensorEvent,
-    TokenBatch,
-    Verified,
-)
 from idlegap.core.protocol.modes import ModeName
 from idlegap.core.session.session import Listener, Sensors, Session, Source
 from idlegap.core.session.snapshot import Snapshot
@@ -56,7 +41,7 @@ class InterruptedBenchError(Exception):
 class EngineEndedError(Exception):
     """The engine failed or went silent; `failed` says how."""
 
-    def __init__(self, failed: EngineFailed) -> None:
+    def __init__(self, failed: events.EngineFailed) -> None:
         super().__init__(failed.reason)
         self.failed = failed
 
@@ -65,9 +50,9 @@ class EngineEndedError(Exception):
 class Round:
     """A round as it was decoded. `finished` is None while tokens are outstanding."""
 
-    started: RoundStarted
-    batches: list[TokenBatch] = field(default_factory=list)
-    finished: RoundFinished | None = None
+    started: events.RoundStarted
+    batches: list[events.TokenBatch] = field(default_factory=list)
+    finished: events.RoundFinished | None = None
 
 
 class Driver:
@@ -89,15 +74,15 @@ class Driver:
         source: Source,
         *,
         sensors: Sensors | None = None,
-        sensor_events: "deque[SensorEvent] | None" = None,
+        sensor_events: "deque[events.SensorEvent] | None" = None,
         listeners: Sequence[Listener] = (),
         stopped: Callable[[], bool] = lambda: False,
-        on_stage: Callable[[EngineStage], None] = lambda stage: None,
+        on_stage: Callable[[events.EngineStage], None] = lambda stage: None,
         spec_bytes_per_s: float | None = None,
         clock: Callable[[], int] = time.perf_counter_ns,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._inbox: deque[AnyEvent] = deque()
+        self._inbox: deque[events.AnyEvent] = deque()
         self._session = Session(
             source,
             sensors=sensors,
@@ -125,7 +110,7 @@ class Driver:
         in SNAPSHOT_NS."""
         self._show = show
 
-    def start(self) -> EngineReady:
+    def start(self) -> events.EngineReady:
         """Start engine and sensors and wait until the first mode decodes.
 
         Raises:
@@ -133,43 +118,43 @@ class Driver:
             InterruptedBenchError: asked to stop.
         """
         self._session.start()
-        ready = self._await(EngineReady)
+        ready = self._await(events.EngineReady)
         # The engine enters its first mode unasked; later entries are answers.
-        self._await(ModeEntered, ModeRefused)
+        self._await(events.ModeEntered, events.ModeRefused)
         return ready
 
-    def enter(self, mode: ModeName) -> ModeEntered | ModeRefused:
+    def enter(self, mode: ModeName) -> events.ModeEntered | events.ModeRefused:
         """Turn to `mode`, capturing or compiling it where that is still to be done."""
         self._session.send(SetMode(mode))
-        return self._await(ModeEntered, ModeRefused, mode=mode)
+        return self._await(events.ModeEntered, events.ModeRefused, mode=mode)
 
-    def verify(self, mode: ModeName) -> Verified | NotVerified:
+    def verify(self, mode: ModeName) -> events.Verified | events.NotVerified:
         """Compare the tokens of `mode`, the current one, with those of eager-static, or learn why
         they cannot be compared."""
         self._session.send(VerifyModes())
-        return self._await(Verified, NotVerified, mode=mode)
+        return self._await(events.Verified, events.NotVerified, mode=mode)
 
-    def profile(self, windows: int) -> list[ProfileWindow]:
+    def profile(self, windows: int) -> list[events.ProfileWindow]:
         """Take profile windows of the current mode until `windows` of them were accepted or
         PROFILE_TRIES requests in a row failed; returns all, the rejected ones included."""
-        taken: list[ProfileWindow] = []
+        taken: list[events.ProfileWindow] = []
         failures = 0
         while sum(window.accepted for window in taken) < windows and failures < PROFILE_TRIES:
             self._session.send(TakeProfile())
-            taken.append(self._await(ProfileWindow))
+            taken.append(self._await(events.ProfileWindow))
             if taken[-1].steps == 0:
                 break
             # A mode's first request gives two windows, and "decoding" follows the last.
             while (event := self._take()) and not _is_decoding(event):
-                if isinstance(event, ProfileWindow):
+                if isinstance(event, events.ProfileWindow):
                     taken.append(event)
             failures = 0 if taken[-1].accepted else failures + 1
         return taken
 
-    def probe(self) -> DispatchProbe:
+    def probe(self) -> events.DispatchProbe:
         """Measure the host's cost of an empty kernel."""
         self._session.send(ProbeDispatch())
-        return self._await(DispatchProbe)
+        return self._await(events.DispatchProbe)
 
     def decode_round(self, mode: ModeName) -> Round:
         """Turn to `mode`, which was entered before, and decode one whole round.
@@ -179,19 +164,19 @@ class Driver:
         self.round = None
         self._session.send(SetMode(mode))
         self._session.send(RestartRound())
-        answer = self._await(ModeEntered, ModeRefused, mode=mode)
-        if isinstance(answer, ModeRefused):
-            raise EngineEndedError(EngineFailed(self.clock(), f"{mode}: {words(answer.reason)}"))
+        answer = self._await(events.ModeEntered, events.ModeRefused, mode=mode)
+        if isinstance(answer, events.ModeRefused):
+            raise EngineEndedError(events.EngineFailed(self.clock(), f"{mode}: {words(answer.reason)}"))
         while True:
             event = self._take()
-            if isinstance(event, RoundStarted):
+            if isinstance(event, events.RoundStarted):
                 # Another start means that the round before was cut off by our own request.
                 self.round = Round(event)
             elif self.round is None:
                 continue
-            elif isinstance(event, TokenBatch) and event.round == self.round.started.round:
+            elif isinstance(event, events.TokenBatch) and event.round == self.round.started.round:
                 self.round.batches.append(event)
-            elif isinstance(event, RoundFinished) and event.round == self.round.started.round:
+            elif isinstance(event, events.RoundFinished) and event.round == self.round.started.round:
                 done, self.round = self.round, None
                 done.finished = event
                 return done
@@ -209,7 +194,7 @@ class Driver:
             if isinstance(event, (kind, other or kind)) and mode in (None, getattr(event, "mode", None)):
                 return event
 
-    def _take(self) -> AnyEvent:
+    def _take(self) -> events.AnyEvent:
         """The next engine event; those of the sensors are passed over, for nobody waits for them."""
         heard_ns = self.clock()
         while True:
@@ -219,15 +204,15 @@ class Driver:
                 self._pump()
             while self._inbox:
                 event = self._inbox.popleft()
-                if isinstance(event, EngineFailed):
+                if isinstance(event, events.EngineFailed):
                     raise EngineEndedError(event)
-                if isinstance(event, EngineStage):
+                if isinstance(event, events.EngineStage):
                     self._on_stage(event)
-                if not isinstance(event, SensorEvent):
+                if not isinstance(event, events.SensorEvent):
                     return event
             if self.clock() - heard_ns > SILENCE_NS:
                 reason = f"the engine has said nothing for {SILENCE_NS // 10**9} s"
-                raise EngineEndedError(EngineFailed(self.clock(), reason))
+                raise EngineEndedError(events.EngineFailed(self.clock(), reason))
             self._pause(POLL_S)
 
     def _pump(self) -> None:
@@ -239,5 +224,5 @@ class Driver:
         self._show(self._session.snapshot(now_ns))
 
 
-def _is_decoding(event: AnyEvent) -> bool:
-    return isinstance(event, EngineStage) and event.stage == "decoding"
+def _is_decoding(event: events.AnyEvent) -> bool:
+    return isinstance(event, events.EngineStage) and event.stage == "decoding"

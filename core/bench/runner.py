@@ -20,16 +20,7 @@ from idlegap.core.bench.driver import Driver, EngineEndedError, InterruptedBench
 from idlegap.core.bench.environment import finished, now_utc, placed, read_environment
 from idlegap.core.bench.plan import BenchPlan, Enough
 from idlegap.core.bench.schema import Arm, BenchResult, Environment
-from idlegap.core.protocol.events import (
-    Bandwidth,
-    DispatchProbe,
-    EngineFailed,
-    EngineReady,
-    GpuInfo,
-    HostInfo,
-    ModeRefused,
-    NotVerified,
-)
+from idlegap.core.protocol import events
 from idlegap.core.protocol.modes import BASELINE, EAGER, ModeName
 from idlegap.core.protocol.reasons import because
 
@@ -56,7 +47,7 @@ class BenchOutcome:
     """How a benchmark ended. `result` is None where not even the engine came up."""
 
     result: BenchResult | None
-    failed: EngineFailed | None = None
+    failed: events.EngineFailed | None = None
     interrupted: bool = False
 
 
@@ -98,8 +89,8 @@ class Bench:
         self._created = now_utc()
         self._environment = Environment()
         self._states = [_ArmState(Arm(spec.label, spec.mode)) for spec in plan.arms]
-        self._ready: EngineReady | None = None
-        self._probe: DispatchProbe | None = None
+        self._ready: events.EngineReady | None = None
+        self._probe: events.DispatchProbe | None = None
         self._current: _ArmState | None = None
         self._started_ns = 0
         self._compared = self._prepared = False
@@ -142,7 +133,7 @@ class Bench:
             mode = state.arm.mode
             self._say(f"entering {state.arm.label}")
             answer = self._driver.enter(mode)
-            if isinstance(answer, ModeRefused):
+            if isinstance(answer, events.ModeRefused):
                 state.note(refused=answer.reason)
                 continue
             if mode not in compared:
@@ -156,7 +147,11 @@ class Bench:
         self._say(f"comparing the tokens of {arm.label}{self._duration(arm.mode)}")
         answer = self._driver.verify(arm.mode)
         self._compared = True
-        return {"verify_reason": answer.reason} if isinstance(answer, NotVerified) else {"verified": answer}
+        return (
+            {"verify_reason": answer.reason}
+            if isinstance(answer, events.NotVerified)
+            else {"verified": answer}
+        )
 
     def _duration(self, mode: ModeName) -> str:
         """About how long it takes to compare the tokens of `mode`; "" for a moment, and where no
@@ -252,9 +247,9 @@ class Bench:
             complete=not reason,
             reason=reason,
             engine=self._ready,
-            host=facts.newest(HostInfo),
-            gpu=facts.newest(GpuInfo),
-            bandwidth=facts.newest(Bandwidth),
+            host=facts.newest(events.HostInfo),
+            gpu=facts.newest(events.GpuInfo),
+            bandwidth=facts.newest(events.Bandwidth),
             environment=self._environment,
             arms=tuple(self._arm(state) for state in self._states),
             probe=self._probe,

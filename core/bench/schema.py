@@ -12,15 +12,7 @@ from typing import Annotated, TypeVar
 import msgspec
 from msgspec import Meta
 
-from idlegap.core.protocol.events import (
-    Bandwidth,
-    DispatchProbe,
-    EngineReady,
-    GpuInfo,
-    HostInfo,
-    ProfileWindow,
-    Verified,
-)
+from idlegap.core.protocol import events
 from idlegap.core.protocol.modes import ModeName
 from idlegap.core.protocol.quantities import Amount, BytesPerSecond, Celsius, Count, Ns, Positive
 from idlegap.core.protocol.reasons import Missing, ReasonOrText
@@ -137,8 +129,8 @@ class Arm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     mode: ModeName
     setup_ns: Ns = 0
     refused: ReasonOrText | None = None
-    windows: tuple[ProfileWindow, ...] = ()
-    verified: Verified | None = None
+    windows: tuple[events.ProfileWindow, ...] = ()
+    verified: events.Verified | None = None
     verify_reason: ReasonOrText = ""
     runs: tuple[Run, ...] = ()
 
@@ -148,7 +140,7 @@ class Arm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
         return tuple(run for run in self.runs if run.counts)
 
     @property
-    def window(self) -> ProfileWindow | None:
+    def window(self) -> events.ProfileWindow | None:
         """The last accepted profile window."""
         return next((window for window in reversed(self.windows) if window.accepted), None)
 
@@ -186,13 +178,13 @@ class BenchResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
     created: str
     complete: bool
     reason: str
-    engine: EngineReady
-    host: HostInfo | None
-    gpu: GpuInfo | None
-    bandwidth: Bandwidth | None
+    engine: events.EngineReady
+    host: events.HostInfo | None
+    gpu: events.GpuInfo | None
+    bandwidth: events.Bandwidth | None
     environment: Environment
     arms: tuple[Arm, ...]
-    probe: DispatchProbe | None = None
+    probe: events.DispatchProbe | None = None
     spec_bandwidth: BytesPerSecond | None = None
     dropped: Count = 0
     idle_gpu_pct: Amount | None = None

@@ -13,13 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from idlegap.core.bench.driver import Driver, EngineEndedError, InterruptedBenchError
-from idlegap.core.protocol.events import (
-    Bandwidth,
-    DispatchProbe,
-    EngineReady,
-    ProfileWindow,
-    SensorEvent,
-)
+from idlegap.core.protocol import events
 from idlegap.core.protocol.reasons import Reason, because
 from idlegap.core.protocol.settings import SYNTHETIC_TINY, Settings
 from idlegap.core.sensors.thread import ThreadCounters
@@ -67,10 +61,10 @@ class SensorReadings:
 class EngineAnswer:
     """How far an engine got; `reason` says why no further."""
 
-    ready: EngineReady | None = None
-    bandwidth: Bandwidth | None = None
-    window: ProfileWindow | None = None
-    probe: DispatchProbe | None = None
+    ready: events.EngineReady | None = None
+    bandwidth: events.Bandwidth | None = None
+    window: events.ProfileWindow | None = None
+    probe: events.DispatchProbe | None = None
     reason: Reason | None = None
 
 
@@ -124,7 +118,7 @@ def _torch_cuda(find: Callable[[str], object | None]) -> str | None:
 
 def read_sensors(
     sensors: Sensors,
-    heard: "deque[SensorEvent]",
+    heard: "deque[events.SensorEvent]",
     device_uuid: str | None,
     pause: Callable[[float], None] = time.sleep,
 ) -> SensorReadings:
@@ -153,7 +147,7 @@ def ask_engine(driver: Driver) -> EngineAnswer:
     answer = EngineAnswer()
     try:
         answer.ready = driver.start()
-        answer.bandwidth = driver.state.facts.newest(Bandwidth)
+        answer.bandwidth = driver.state.facts.newest(events.Bandwidth)
         windows = driver.profile(1)
         answer.window = windows[-1] if windows else None
         answer.probe = driver.probe()

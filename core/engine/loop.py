@@ -24,6 +24,7 @@ from idlegap.core.engine.outbox import Outbox
 from idlegap.core.engine.profile import WINDOW_STEPS, Profiler
 from idlegap.core.engine.tokens import LengthLog, TokenWriter, timed_step
 from idlegap.core.engine.verify import Verifier
+from idlegap.core.protocol import events
 from idlegap.core.protocol.commands import (
     AnyCommand,
     ProbeDispatch,
@@ -34,17 +35,6 @@ from idlegap.core.protocol.commands import (
     Stop,
     TakeProfile,
     VerifyModes,
-)
-from idlegap.core.protocol.events import (
-    EngineStage,
-    ModeEntered,
-    ModeRefused,
-    Notice,
-    NotVerified,
-    ProfileWindow,
-    RoundFinished,
-    RoundStarted,
-    Stage,
 )
 from idlegap.core.protocol.modes import BASELINE, ModeName, mode_spec
 from idlegap.core.protocol.reasons import Reason, because
@@ -171,7 +161,7 @@ class DecodeLoop:
         between them; another cache, or a first capture, begins a new round.
         """
         if name in self._refused:
-            self._outbox.put(ModeRefused(self._clock(), name, self._refused[name]))
+            self._outbox.put(events.ModeRefused(self._clock(), name, self._refused[name]))
             return
         self._writer.flush()
         mode = self._modes[name]
@@ -188,7 +178,7 @@ class DecodeLoop:
         mode.enter()
         self._mode = mode
         self._writer.begin_warm_up()
-        self._outbox.put(ModeEntered(self._clock(), name, setup_ns))
+        self._outbox.put(events.ModeEntered(self._clock(), name, setup_ns))
         self._say("decoding")
 
     def _fall_back(self) -> None:
@@ -206,7 +196,9 @@ class DecodeLoop:
 
     def _prepare(self, mode: Mode) -> bool:
         spec = mode_spec(mode.name)
-        stage: Stage = "compiling" if spec.compiles else "capturing" if mode.name == "graph" else "warming up"
+        stage: events.Stage = (
+            "compiling" if spec.compiles else "capturing" if mode.name == "graph" else "warming up"
+        )
         self._say(stage, spec.summary)
         self._has_compiled |= spec.compiles
         try:
@@ -219,7 +211,7 @@ class DecodeLoop:
             too_large = mode.workload.device.memory_reason(mode.workload.prompt.shape[0])
             reason = error.reason if isinstance(error, ModeError) else too_large
             self._refused[mode.name] = reason
-            self._outbox.put(ModeRefused(self._clock(), mode.name, reason))
+            self._outbox.put(events.ModeRefused(self._clock(), mode.name, reason))
             return False
         self._prepared.add(mode.name)
         return True
@@ -232,7 +224,7 @@ class DecodeLoop:
         try:
             lineup = self._rebuild(batch, prompt_tokens)
         except UnsupportedError as error:
-            self._outbox.put(Notice(self._clock(), str(error)))
+            self._outbox.put(events.Notice(self._clock(), str(error)))
             self._say("decoding")
             return
         self._release()
@@ -265,7 +257,9 @@ class DecodeLoop:
         device.synchronize()
         done = self._clock()
         prompt_tokens = self._mode.workload.prompt.shape[1]
-        self._outbox.put(RoundStarted(done, self._rounds, self._mode.name, done - started, prompt_tokens))
+        self._outbox.put(
+            events.RoundStarted(done, self._rounds, self._mode.name, done - started, prompt_tokens)
+        )
         self._writer.begin_round(self._token_id())
 
     def _finish_full_round(self) -> None:
@@ -279,7 +273,7 @@ class DecodeLoop:
         if peak is not None and self._verifier is not None:
             peak -= self._verifier.held_bytes
         self._outbox.put(
-            RoundFinished(
+            events.RoundFinished(
                 self._clock(),
                 finished.number,
                 self._mode.name,
@@ -323,7 +317,9 @@ class DecodeLoop:
         if self._profiler is None:
             reason = because("windows-need-cuda")
             self._outbox.put(
-                ProfileWindow(self._clock(), mode=self._mode.name, steps=0, accepted=False, reason=reason)
+                events.ProfileWindow(
+                    self._clock(), mode=self._mode.name, steps=0, accepted=False, reason=reason
+                )
             )
             return
         windows = []
@@ -375,11 +371,11 @@ class DecodeLoop:
         self._resume()
 
     def _not_verified(self, reason: Reason) -> None:
-        self._outbox.put(NotVerified(self._clock(), self._mode.name, reason))
+        self._outbox.put(events.NotVerified(self._clock(), self._mode.name, reason))
 
     def _resume(self) -> None:
         self._writer.begin_warm_up()
         self._say("decoding")
 
-    def _say(self, stage: Stage, detail: str = "") -> None:
-        self._outbox.put(EngineStage(self._clock(), stage, detail))
+    def _say(self, stage: events.Stage, detail: str = "") -> None:
+        self._outbox.put(events.EngineStage(self._clock(), stage, detail))

@@ -8,18 +8,7 @@ from idlegap.core.measure.device_time import split_token
 from idlegap.core.measure.host_speed import told_by_cpu_time
 from idlegap.core.measure.rate import TokenTimes, mean_ns, speed_up, tokens_per_s
 from idlegap.core.measure.roofline import ceiling
-from idlegap.core.protocol.events import (
-    Bandwidth,
-    CgroupSample,
-    CpuSample,
-    EngineFailed,
-    EngineReady,
-    GpuInfo,
-    GpuSample,
-    HostInfo,
-    MonitorSample,
-    Token,
-)
+from idlegap.core.protocol import events
 from idlegap.core.protocol.modes import BASELINE, MODES, ModeSpec
 from idlegap.core.protocol.reasons import Reason, ReasonOrText, because
 from idlegap.core.session.mode_history import ModeHistory
@@ -55,10 +44,12 @@ def snapshot_of(
     only the app knows, `playback` where a replay stands."""
     facts, history = state.facts, _history(state)
     rate = _rate(state, history)
-    ceilings, engine = None, facts.newest(EngineReady)
+    ceilings, engine = None, facts.newest(events.EngineReady)
     if engine is not None:
         speed = rate.tok_per_s if rate else None
-        ceilings = ceiling(engine, facts.newest(Bandwidth), facts.newest(GpuInfo), spec_bytes_per_s, speed)
+        ceilings = ceiling(
+            engine, facts.newest(events.Bandwidth), facts.newest(events.GpuInfo), spec_bytes_per_s, speed
+        )
     refused, baseline = facts.refused, state.setup.modes[BASELINE].figures()
     bound_ns = ceilings.bound_ns if ceilings else None
     modes = tuple(_mode_view(state, spec, refused.get(spec.name), bound_ns, baseline) for spec in MODES)
@@ -71,8 +62,8 @@ def snapshot_of(
     return Snapshot(
         t_ns=now_ns,
         stage=state.stage,
-        engine=facts.newest(EngineReady),
-        failed=facts.newest(EngineFailed),
+        engine=facts.newest(events.EngineReady),
+        failed=facts.newest(events.EngineFailed),
         mode=state.mode,
         modes=modes,
         rate=rate,
@@ -89,12 +80,12 @@ def snapshot_of(
             bound_ns=bound_ns,
         ),
         ceiling=ceilings,
-        host=facts.newest(HostInfo),
-        cpu=facts.newest(CpuSample),
-        cgroup=facts.newest(CgroupSample),
-        gpu_info=facts.newest(GpuInfo),
-        gpu=facts.newest(GpuSample),
-        monitor=facts.newest(MonitorSample),
+        host=facts.newest(events.HostInfo),
+        cpu=facts.newest(events.CpuSample),
+        cgroup=facts.newest(events.CgroupSample),
+        gpu_info=facts.newest(events.GpuInfo),
+        gpu=facts.newest(events.GpuSample),
+        monitor=facts.newest(events.MonitorSample),
         notice=state.notice if now_ns - state.notice_ns < NOTICE_NS else "",
         text=state.text,
         paused=state.stage.stage == "paused",
@@ -119,21 +110,21 @@ def _history(state: State) -> ModeHistory | None:
 
 def _contention(state: State, history: ModeHistory | None, recent: RecentTokens | None) -> Contention | None:
     facts = state.facts
-    if facts.newest(EngineFailed) is not None:
+    if facts.newest(events.EngineFailed) is not None:
         return None
     newest = history.latest[-1] if history is not None and history.latest else None
     return contention_now(
         recent,
         cpu_users=state.attribution.cpu_users(newest) if newest is not None else (None, None),
-        cpu=facts.newest(CpuSample),
-        cgroup=facts.newest(CgroupSample),
-        host=facts.newest(HostInfo),
+        cpu=facts.newest(events.CpuSample),
+        cgroup=facts.newest(events.CgroupSample),
+        host=facts.newest(events.HostInfo),
     )
 
 
-def _cpu_work(state: State, history: ModeHistory, recent: list[Token] | tuple[()]) -> CpuWork | Reason:
+def _cpu_work(state: State, history: ModeHistory, recent: list[events.Token] | tuple[()]) -> CpuWork | Reason:
     """CPU time of the `recent` tokens, or why it says nothing of the host."""
-    if not told_by_cpu_time(state.facts.newest(EngineReady)):
+    if not told_by_cpu_time(state.facts.newest(events.EngineReady)):
         return because("cpu-computes")
     if history.at_new_length:
         return because("new-lengths")
@@ -152,7 +143,7 @@ def _halted(state: State, now_ns: int) -> bool:
 
 def _rate(state: State, history: ModeHistory | None) -> Rate | None:
     engine, figures = (
-        state.facts.newest(EngineReady),
+        state.facts.newest(events.EngineReady),
         history.latest_figures() if history is not None else None,
     )
     if engine is None or history is None or figures is None:

@@ -8,20 +8,13 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from idlegap.core.protocol import events
 from idlegap.core.protocol.commands import AnyCommand
-from idlegap.core.protocol.events import (
-    AnyEvent,
-    EngineFailed,
-    EngineReady,
-    EngineStage,
-    MonitorSample,
-    SensorEvent,
-)
 from idlegap.core.session.build import snapshot_of
 from idlegap.core.session.snapshot import NO_APP, FromApp, Playback, Snapshot
 from idlegap.core.session.state import State
 
-Listener = Callable[[AnyEvent], None]
+Listener = Callable[[events.AnyEvent], None]
 
 
 class Source(Protocol):
@@ -36,7 +29,7 @@ class Source(Protocol):
 
     def start(self) -> None: ...
 
-    def poll(self) -> list[AnyEvent]: ...
+    def poll(self) -> list[events.AnyEvent]: ...
 
     def send(self, command: AnyCommand) -> None: ...
 
@@ -67,7 +60,7 @@ class Session:
         source: Source,
         *,
         sensors: Sensors | None = None,
-        sensor_events: "deque[SensorEvent] | None" = None,
+        sensor_events: "deque[events.SensorEvent] | None" = None,
         listeners: Sequence[Listener] = (),
         spec_bytes_per_s: float | None = None,
         keep_all: bool = False,
@@ -115,14 +108,14 @@ class Session:
         """Pass a command to the source."""
         self._source.send(command)
 
-    def note_frame(self, sample: MonitorSample) -> None:
+    def note_frame(self, sample: events.MonitorSample) -> None:
         """The screen reports its own cost."""
         self.take(sample)
 
     def restart(self) -> None:
         """Start the engine again after it has failed. The listeners hear of it as a stage, so
         that a replay forgets the old engine at the same place."""
-        self.take(EngineStage(self._clock(), "starting"))
+        self.take(events.EngineStage(self._clock(), "starting"))
         self._begin(self._source.restart)
 
     def reset(self, t_ns: int) -> None:
@@ -140,21 +133,21 @@ class Session:
         try:
             begin()
         except OSError as error:
-            self.take(EngineFailed(self._clock(), f"cannot be started: {error}"))
+            self.take(events.EngineFailed(self._clock(), f"cannot be started: {error}"))
 
-    def take(self, event: AnyEvent) -> None:
+    def take(self, event: events.AnyEvent) -> None:
         """Take one event into account and pass it on: from the source, the sensors, or the app itself."""
         self.state.apply(event)
-        if isinstance(event, EngineReady) and self._sensors is not None:
+        if isinstance(event, events.EngineReady) and self._sensors is not None:
             self._sensors.watch_engine(event.pid, event.tid, event.device_uuid)
         for listener in self._listeners:
             listener(event)
 
 
-def in_time_order(*streams: Sequence[AnyEvent]) -> list[AnyEvent]:
+def in_time_order(*streams: Sequence[events.AnyEvent]) -> list[events.AnyEvent]:
     """Merge streams by time. Each keeps its own order, even where it stamps an event late (a
     profile window carries a time before that of the tokens which close it)."""
-    timed: list[tuple[int, AnyEvent]] = []
+    timed: list[tuple[int, events.AnyEvent]] = []
     for stream in streams:
         newest_ns = 0
         for event in stream:

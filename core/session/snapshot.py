@@ -12,28 +12,16 @@ from idlegap.core.measure.cpu_time import CpuWork
 from idlegap.core.measure.device_time import Split
 from idlegap.core.measure.limits import Judgement, judge
 from idlegap.core.measure.roofline import Ceiling
-from idlegap.core.protocol.events import (
-    CgroupSample,
-    CpuSample,
-    EngineFailed,
-    EngineReady,
-    Exclusion,
-    GpuInfo,
-    GpuSample,
-    HostInfo,
-    MonitorSample,
-    ProfileWindow,
-    Stage,
-    Token,
-    Verified,
-)
+from idlegap.core.protocol import events
 from idlegap.core.protocol.modes import ModeName
 from idlegap.core.protocol.reasons import ReasonOrText
 from idlegap.core.slow_tokens.causes import Cause, CauseTotal, Contention, RecentTokens
 from idlegap.core.slow_tokens.explain import SlowToken
 
 _TOKENS_OR_NONE = ("decoding", "profiling", "paused", "stopped", "failed")
-TOKENLESS: tuple[Stage, ...] = tuple(stage for stage in get_args(Stage) if stage not in _TOKENS_OR_NONE)
+TOKENLESS: tuple[events.Stage, ...] = tuple(
+    stage for stage in get_args(events.Stage) if stage not in _TOKENS_OR_NONE
+)
 """Stages in which no counted token can flow, whatever was measured before."""
 
 STRIP_BUCKET_NS = 250_000_000
@@ -44,7 +32,7 @@ STRIP_BUCKET_NS = 250_000_000
 class StageView:
     """What the engine is doing, since when, and how far it is where that is known."""
 
-    stage: Stage
+    stage: events.Stage
     detail: str
     fraction: float | None
     since_ns: int
@@ -91,8 +79,8 @@ class ModeView:
     speedup: float | None = None
     split: Split | None = None
     split_reason: ReasonOrText = ""
-    profile: ProfileWindow | None = None
-    verified: Verified | None = None
+    profile: events.ProfileWindow | None = None
+    verified: events.Verified | None = None
     first_round: bool = False
 
     @property
@@ -181,8 +169,8 @@ class TokenPlace:
     mode: ModeName
     round: int
     index: int
-    token: Token
-    excluded: Exclusion | None
+    token: events.Token
+    excluded: events.Exclusion | None
     due_ns: int
 
 
@@ -249,8 +237,8 @@ class Snapshot:
 
     t_ns: int
     stage: StageView
-    engine: EngineReady | None = None
-    failed: EngineFailed | None = None
+    engine: events.EngineReady | None = None
+    failed: events.EngineFailed | None = None
     mode: ModeName | None = None
     modes: tuple[ModeView, ...] = ()
     rate: Rate | None = None
@@ -261,12 +249,12 @@ class Snapshot:
     newest_ns: int | None = None
     strip: Strip = field(default_factory=lambda: Strip(now_bucket=0))
     ceiling: Ceiling | None = None
-    host: HostInfo | None = None
-    cpu: CpuSample | None = None
-    cgroup: CgroupSample | None = None
-    gpu_info: GpuInfo | None = None
-    gpu: GpuSample | None = None
-    monitor: MonitorSample | None = None
+    host: events.HostInfo | None = None
+    cpu: events.CpuSample | None = None
+    cgroup: events.CgroupSample | None = None
+    gpu_info: events.GpuInfo | None = None
+    gpu: events.GpuSample | None = None
+    monitor: events.MonitorSample | None = None
     notice: str = ""
     text: str = ""
     paused: bool = False

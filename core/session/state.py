@@ -9,23 +9,7 @@ from dataclasses import dataclass, field
 
 from idlegap.core.measure.host_speed import told_by_cpu_time
 from idlegap.core.measure.typical_token import Typical
-from idlegap.core.protocol.events import (
-    AnyEvent,
-    EngineFailed,
-    EngineReady,
-    EngineStage,
-    ModeEntered,
-    ModeRefused,
-    Neighbours,
-    Notice,
-    NotVerified,
-    ProfileWindow,
-    RoundStarted,
-    TextPiece,
-    Token,
-    TokenBatch,
-    Verified,
-)
+from idlegap.core.protocol import events
 from idlegap.core.protocol.modes import ModeName
 from idlegap.core.session.facts import Facts
 from idlegap.core.session.setup import Setup
@@ -67,7 +51,7 @@ class State:
     notice: str = ""
     notice_ns: int = 0
     text: str = ""
-    newest: Token | None = None
+    newest: events.Token | None = None
     excluded: int = 0
     steady_since_ns: int | None = None
 
@@ -84,38 +68,38 @@ class State:
         """The sensors' samples: the last ones, or all."""
         return self.attribution.samples
 
-    def apply(self, event: AnyEvent) -> None:
+    def apply(self, event: events.AnyEvent) -> None:
         """Take one event into account."""
         match event:
-            case TokenBatch():
+            case events.TokenBatch():
                 self._tokens(event)
-            case EngineStage():
+            case events.EngineStage():
                 self._stage(event)
-            case EngineReady():
+            case events.EngineReady():
                 self._ready(event)
-            case ModeEntered():
+            case events.ModeEntered():
                 self._entered(event)
-            case ModeRefused():
+            case events.ModeRefused():
                 self._say(event.t_ns, f"{event.mode}: {words(event.reason)}")
-            case RoundStarted():
+            case events.RoundStarted():
                 self.setup.modes[event.mode].prefills_ns.append(event.prefill_ns)
-            case ProfileWindow():
+            case events.ProfileWindow():
                 self.setup.modes[event.mode].note_profile(event)
                 self.setup.judge_host(event.t_ns)
                 if not event.accepted:
                     self._say(event.t_ns, f"profile window rejected: {words(event.reason)}")
-            case Verified():
+            case events.Verified():
                 self.setup.modes[event.mode].verified = event
                 self._say(event.t_ns, _verified_words(event))
-            case NotVerified():
+            case events.NotVerified():
                 self._say(event.t_ns, f"{event.mode} not verified: {words(event.reason)}")
-            case TextPiece():
+            case events.TextPiece():
                 self.text = (event.text if event.restart else self.text + event.text)[-KEPT_TEXT:]
-            case EngineFailed():
+            case events.EngineFailed():
                 self.steady_since_ns = None
-            case Neighbours():
+            case events.Neighbours():
                 self._neighbours(event)
-            case Notice():
+            case events.Notice():
                 self._say(event.t_ns, event.text)
             case _:
                 pass
@@ -128,10 +112,10 @@ class State:
         self._explained(self.attribution.rest())
 
     @classmethod
-    def of(cls, events: Iterable[AnyEvent], begun_ns: int = 0) -> "State":
-        """The full state after all of `events`, which end there."""
+    def of(cls, heard: Iterable[events.AnyEvent], begun_ns: int = 0) -> "State":
+        """The full state after all of `heard`, which end there."""
         state = cls(begun_ns, keep_all=True)
-        for event in events:
+        for event in heard:
             state.apply(event)
         state.finish()
         return state
@@ -140,7 +124,7 @@ class State:
         """What a counted token of the current mode usually costs."""
         return self.setup.modes[self.mode].usual() if self.mode is not None else None
 
-    def _stage(self, event: EngineStage) -> None:
+    def _stage(self, event: events.EngineStage) -> None:
         if event.stage == "starting":
             self._restart()
         elif event.stage == "paused":
@@ -161,7 +145,7 @@ class State:
         self.excluded = 0
         self.text = self.notice = ""
 
-    def _ready(self, event: EngineReady) -> None:
+    def _ready(self, event: events.EngineReady) -> None:
         known = next((setup for setup in self.setups if setup.same_as(event)), None)
         if self.setup.engine is not None:
             self.setup.visits.end()
@@ -179,7 +163,7 @@ class State:
         elif not any(known is setup for known in self.setups):
             self.setups.append(setup)
 
-    def _entered(self, event: ModeEntered) -> None:
+    def _entered(self, event: events.ModeEntered) -> None:
         if event.mode != self.mode:
             # Entered again in another shape, it would cover what marks that.
             self.strip.mark(event.t_ns, event.mode)
@@ -189,13 +173,13 @@ class State:
         self.slow.entered()
         self._unsteady(event.t_ns)
 
-    def _neighbours(self, event: Neighbours) -> None:
+    def _neighbours(self, event: events.Neighbours) -> None:
         change = event.count - self.facts.neighbours
         if change:
             self.setup.visits.end()
             self.strip.mark(event.t_ns, f"{change:+d} neighbour{'s' * (abs(change) != 1)}")
 
-    def _tokens(self, batch: TokenBatch) -> None:
+    def _tokens(self, batch: events.TokenBatch) -> None:
         if not batch.tokens:
             return
         self.newest = batch.tokens[-1]
@@ -225,7 +209,7 @@ class State:
         self.attribution.add(batch, usual)
         self.setup.judge_host(batch.t_ns)
 
-    def _at_new_lengths(self, batch: TokenBatch) -> None:
+    def _at_new_lengths(self, batch: events.TokenBatch) -> None:
         self.mode = batch.mode
         history = self.setup.modes[batch.mode]
         if history.turns(at_new_length=True):
@@ -250,7 +234,7 @@ class State:
         self.notice, self.notice_ns = notice, t_ns
 
 
-def _verified_words(verified: Verified) -> str:
+def _verified_words(verified: events.Verified) -> str:
     """What a comparison of tokens has shown, and the key of the page with the rest."""
     agree = f"{verified.mode} verified: {verified.agree}/{verified.steps} agree"
     return f"{agree}, FLAGGED: other logits than eager's (d)" if verified.flagged else f"{agree} (d)"

@@ -11,14 +11,7 @@ from statistics import median
 from typing import TypeVar
 
 from idlegap.core.measure.limits import SLOWER_CLOCK
-from idlegap.core.protocol.events import (
-    CgroupSample,
-    CpuSample,
-    GpuSample,
-    MonitorSample,
-    ProfileWindow,
-    Token,
-)
+from idlegap.core.protocol import events
 from idlegap.core.text.units import ms
 
 FLOOR_SHARE = 0.10
@@ -44,7 +37,7 @@ SLOWING_REASONS = {
 }
 """NVML's clock event reasons that take speed away; the other bits are states, not limits."""
 
-_Sample = TypeVar("_Sample", CpuSample, GpuSample, CgroupSample, MonitorSample)
+_Sample = TypeVar("_Sample", events.CpuSample, events.GpuSample, events.CgroupSample, events.MonitorSample)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +101,15 @@ class Context:
     load of the time before, where that is known.
     """
 
-    cpu: Sequence[CpuSample] = ()
-    cgroup: Sequence[CgroupSample] = ()
-    gpu: Sequence[GpuSample] = ()
-    frames: Sequence[MonitorSample] = ()
-    profiles: Sequence[ProfileWindow] = ()
-    tokens: Sequence[Token] = ()
+    cpu: Sequence[events.CpuSample] = ()
+    cgroup: Sequence[events.CgroupSample] = ()
+    gpu: Sequence[events.GpuSample] = ()
+    frames: Sequence[events.MonitorSample] = ()
+    profiles: Sequence[events.ProfileWindow] = ()
+    tokens: Sequence[events.Token] = ()
     usual: Loads | None = None
 
-    def cpu_users(self, token: Token) -> CpuUsers | None:
+    def cpu_users(self, token: events.Token) -> CpuUsers | None:
         """Who else used the CPU around `token`; None where that was not read.
 
         A rival must have used the CPU for as long as the decode thread waited, so whole
@@ -160,7 +153,7 @@ class Context:
                 idle += shared * (1 - token.cpu_ns / token.wall_ns)
         return end_ns - start_ns - round(idle)
 
-    def throttled_ns(self, token: Token) -> int:
+    def throttled_ns(self, token: events.Token) -> int:
         """Time that quota throttling took in the samples that the token overlaps. The kernel
         adds it up over the group's run queues, so this is an upper bound."""
         return sum(
@@ -169,7 +162,7 @@ class Context:
             if sample.t_ns - sample.interval_ns < token.done_ns and sample.t_ns > token.start_ns
         )
 
-    def gpu_slowed(self, token: Token) -> str:
+    def gpu_slowed(self, token: events.Token) -> str:
         """What was unusual about the GPU's clock at the token, or "".
 
         A reason that is set most of the time cannot explain why one token differs from its
@@ -189,15 +182,15 @@ class Context:
             found.append(f"SM clock {now.sm_mhz:,} instead of {median(clocks):,.0f} MHz")
         return ", ".join(found)
 
-    def _unusual(self, at: int, bit: int, near: Sequence[GpuSample]) -> bool:
-        def is_set(sample: GpuSample) -> bool:
+    def _unusual(self, at: int, bit: int, near: Sequence[events.GpuSample]) -> bool:
+        def is_set(sample: events.GpuSample) -> bool:
             return sample.event_reasons is not None and bool(sample.event_reasons & bit)
 
         beside = [*self.gpu[max(at - 1, 0) : at], *self.gpu[at + 1 : at + 2]]
         confirmed = bit != HW_SLOWDOWN or any(is_set(sample) for sample in beside)
         return is_set(self.gpu[at]) and confirmed and 2 * sum(is_set(s) for s in near) < len(near)
 
-    def probe(self, token: Token) -> tuple[int, str]:
+    def probe(self, token: events.Token) -> tuple[int, str]:
         """How long our own measurements overlapped the token, and the longest of them.
 
         An event of ours is stamped when its work has ended. Frames are not counted here: they
@@ -208,12 +201,12 @@ class Context:
         windows = [(w.t_ns - w.pause_ns, w.t_ns, "a profile window") for w in self.profiles]
         return _overlap([*rounds, *windows], token)
 
-    def frame(self, token: Token) -> tuple[int, str]:
+    def frame(self, token: events.Token) -> tuple[int, str]:
         """How long the frame that was reported last overlapped the token."""
         return _overlap([(s.t_ns - s.frame_ns, s.t_ns, "a frame") for s in self.frames], token)
 
 
-def covering(samples: Sequence[_Sample], token: Token) -> int | None:
+def covering(samples: Sequence[_Sample], token: events.Token) -> int | None:
     """Position of the first sample at or after the token's end, else of the last one before."""
     at = min(bisect_left(samples, token.done_ns, key=lambda sample: sample.t_ns), len(samples) - 1)
     if at < 0 or abs(samples[at].t_ns - token.done_ns) > STALE_NS:
@@ -221,7 +214,7 @@ def covering(samples: Sequence[_Sample], token: Token) -> int | None:
     return at
 
 
-def _overlap(spans: Sequence[tuple[int, int, str]], token: Token) -> tuple[int, str]:
+def _overlap(spans: Sequence[tuple[int, int, str]], token: events.Token) -> tuple[int, str]:
     total, longest, name = 0, 0, ""
     for start, end, label in spans:
         shared = min(end, token.done_ns) - max(start, token.start_ns)

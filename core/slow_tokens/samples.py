@@ -3,14 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from idlegap.core.protocol.events import (
-    AnyEvent,
-    CgroupSample,
-    CpuSample,
-    GpuSample,
-    MonitorSample,
-    ProfileWindow,
-)
+from idlegap.core.protocol import events
 
 KEPT_SAMPLES = 128
 """Of each kind: half a minute at four a second, enough for what is usual of the GPU."""
@@ -23,24 +16,24 @@ class Samples:
     """The last samples of each kind, or with `keep_all` every one: four a second, so minutes stay small."""
 
     keep_all: bool = False
-    cpu: list[CpuSample] = field(default_factory=list)
-    cgroup: list[CgroupSample] = field(default_factory=list)
-    gpu: list[GpuSample] = field(default_factory=list)
-    frames: list[MonitorSample] = field(default_factory=list)
-    profiles: list[ProfileWindow] = field(default_factory=list)
+    cpu: list[events.CpuSample] = field(default_factory=list)
+    cgroup: list[events.CgroupSample] = field(default_factory=list)
+    gpu: list[events.GpuSample] = field(default_factory=list)
+    frames: list[events.MonitorSample] = field(default_factory=list)
+    profiles: list[events.ProfileWindow] = field(default_factory=list)
 
-    def apply(self, event: AnyEvent) -> None:
+    def apply(self, event: events.AnyEvent) -> None:
         """Keep the event if it is a sample."""
         match event:
-            case CpuSample():
+            case events.CpuSample():
                 self._keep(self.cpu, event)
-            case CgroupSample():
+            case events.CgroupSample():
                 self._keep(self.cgroup, event)
-            case GpuSample():
+            case events.GpuSample():
                 self._keep(self.gpu, event)
-            case MonitorSample():
+            case events.MonitorSample():
                 self._keep(self.frames, event)
-            case ProfileWindow():
+            case events.ProfileWindow():
                 self._keep(self.profiles, event)
             case _:
                 pass

@@ -118,26 +118,6 @@ def bandwidth(bytes_per_s: float) -> str:
     return f"{bytes_per_s / 1e9:,.0f} GB/s"
 
 
-def kilobytes_per_s(bytes_per_s: float) -> str:
-    """Terminal traffic with its unit, eight characters: ``2.1 KB/s``, `` 15 KB/s``."""
-    return f"{fitted(bytes_per_s / 1e3, 3)} KB/s"
-
-
-def watts(milliwatts: int) -> str:
-    """Watts from mW, without the unit: ``212``."""
-    return f"{milliwatts / 1e3:.0f}"
-
-
-def megahertz(mhz: int) -> str:
-    """Clock with its unit, nine characters: ``1,980 MHz``."""
-    return f"{mhz:5,d} MHz"
-
-
-def celsius(degrees: int) -> str:
-    """Temperature with its unit: ``41 °C``."""
-    return f"{degrees} °C"
-
-
 def elapsed(ns: int) -> str:
     """A time that is still running, seven characters: ``  3.1 s``, ``1:05 min``."""
     seconds = max(0, ns) / NS_PER_S

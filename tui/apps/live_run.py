@@ -102,7 +102,7 @@ class LiveRun:
         Raises:
             RecordingError: it cannot be begun.
         """
-        preamble = self._made.session.state.facts.events() if self._made is not None else ()
+        preamble = self._made.session.state.facts.kept() if self._made is not None else ()
         self._ready_recorder.start(path, self._max_bytes, preamble)
 
     def toggle_recording(self, folder: Path) -> str:

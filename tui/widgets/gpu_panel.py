@@ -103,8 +103,8 @@ def _power(snap: Snapshot) -> str:
     gpu, info = snap.gpu, snap.gpu_info
     if gpu is None or gpu.power_mw is None:
         return f"power {units.na(gpu.missing.get('power_mw') if gpu else None)}"
-    limit = f"/{units.watts(info.power_limit_mw)}" if info and info.power_limit_mw else ""
-    return f"{units.watts(gpu.power_mw):>3}{limit} W"
+    limit = f"/{info.power_limit_mw / 1e3:.0f}" if info and info.power_limit_mw else ""
+    return f"{gpu.power_mw / 1e3:3.0f}{limit} W"
 
 
 def _memory(snap: Snapshot) -> str:
@@ -116,4 +116,4 @@ def _memory(snap: Snapshot) -> str:
 
 
 def _temperature(gpu: GpuSample) -> str:
-    return units.reading(gpu.temperature_c, units.celsius, gpu.missing, "temperature_c")
+    return units.reading(gpu.temperature_c, "{} °C".format, gpu.missing, "temperature_c")

@@ -68,7 +68,7 @@ def own_cost(snap: Snapshot) -> str:
         return units.na(NO_SAMPLE if snap.playback is None else "not in this recording so far")
     text = f"{units.pct(monitor.cpu_pct)} CPU"
     if monitor.bytes_per_s is not None:
-        text += f", {units.kilobytes_per_s(monitor.bytes_per_s)}"
+        text += f", {units.fitted(monitor.bytes_per_s / 1e3, 3)} KB/s"
     return text
 
 
@@ -169,7 +169,7 @@ def gpu_absence(snap: Snapshot) -> ReasonOrText:
 
 def sm_clock(gpu: GpuSample) -> tuple[str, bool]:
     """The SM clock with the reason why it is no higher, and whether that costs speed."""
-    clock = units.reading(gpu.sm_mhz, units.megahertz, gpu.missing, "sm_mhz")
+    clock = units.reading(gpu.sm_mhz, "{:5,d} MHz".format, gpu.missing, "sm_mhz")
     if gpu.event_reasons is None:
         return f"{clock}, limits {units.na(gpu.missing.get('event_reasons'))}", False
     reasons = " + ".join(event_reason_names(gpu.event_reasons)) or "not limited"

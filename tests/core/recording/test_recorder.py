@@ -100,7 +100,7 @@ def test_one_that_begins_midway_knows_the_machine_and_the_mode(tmp_path: Path) -
     clock, events = FakeClock(), story()
     recorder = Recorder(clock=clock)
     clock.now_ns = events[-1].t_ns
-    recorder.start(tmp_path / "late.jsonl", preamble=State.of(events).facts.events())
+    recorder.start(tmp_path / "late.jsonl", preamble=State.of(events).facts.kept())
     recorder.stop()
 
     standing = read(tmp_path / "late.jsonl")
