@@ -13,7 +13,7 @@ UNINVITED_PCT = 33.0
 """More load than this by programs that were not invited spoils a sample as a proof."""
 
 MEASURED = ("more cpu", "unexplained")
-"""These blame nobody. That the same work took more CPU time is a reading, not a conclusion: on a
+"""These name no culprit. That the same work took more CPU time is a reading, not a conclusion: on a
 shared host the core itself slows down when its other hardware thread is at work."""
 
 

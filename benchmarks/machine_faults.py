@@ -64,7 +64,7 @@ class QuotaGroup(Fault):
 
 class QuotaOnDisk(Fault):
     """Where no cgroup can be made: the engine is stopped for half of each period, and a cgroup
-    tree on disk tells of it as the kernel would."""
+    tree on disk describes it as the kernel would."""
 
     name = "quota (on disk)"
     causes = ("quota",)

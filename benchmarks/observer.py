@@ -180,7 +180,7 @@ def sensed_arms(session: Session, options: Options, ready: EngineReady) -> list[
 
 
 def sensing(ready: EngineReady) -> Sampler:
-    """The sensors as the live screen runs them; nobody reads what they say."""
+    """The sensors as the live screen runs them; nothing reads what they report."""
     unread: deque[SensorEvent] = deque(maxlen=64)
     sampler = Sampler(unread.append)
     sampler.start()

@@ -171,7 +171,7 @@ def main() -> None:
         term.until(lambda t: "LIVE" in t, 10, "LIVE again")
         fcntl.ioctl(term.master, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
         term.screen.resize(24, 80)
-        # The program has no controlling terminal here, so nobody else tells it.
+        # The program has no controlling terminal here, so nothing else tells it.
         term.process.send_signal(signal.SIGWINCH)
         term.read(1.5)
         keep("small")

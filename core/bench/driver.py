@@ -195,7 +195,7 @@ class Driver:
                 return event
 
     def _take(self) -> events.AnyEvent:
-        """The next engine event; those of the sensors are passed over, for nobody waits for them."""
+        """The next engine event; those of the sensors are passed over, for nothing waits for them."""
         heard_ns = self.clock()
         while True:
             if self._stopped():

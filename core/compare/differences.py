@@ -1,7 +1,7 @@
 """Results side by side: which differences are real, and what makes them up as far as their figures tell.
 
 Different machines differ in everything at once, so a comparison shows that they differ, never
-why. Why is told by each machine's own profile where there is one.
+why. Each machine's own profile, where there is one, says why.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

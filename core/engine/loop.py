@@ -242,7 +242,7 @@ class DecodeLoop:
         for name in self._prepared:
             self._modes[name].release()
         self._prepared.clear()
-        # A step that was compiled for a mode that then failed is nobody's to release.
+        # A step that was compiled for a mode that then failed has no mode left to release it.
         self._mode.workload.tuned_step = None
 
     def _begin_round(self) -> None:
@@ -312,7 +312,7 @@ class DecodeLoop:
         """A window in the current mode; its tokens are marked and followed by a warm-up.
 
         The first window of a mode can only say what the second one must agree with, so it is
-        followed by that at once and not told by itself.
+        followed by that at once and not reported by itself.
         """
         if self._profiler is None:
             reason = because("windows-need-cuda")

@@ -87,7 +87,7 @@ def detaching_works(cuda_version: str | None) -> bool:
 
 
 class Detacher:
-    """Gets the profiler out of the driver again, where that works and nobody has decided otherwise.
+    """Gets the profiler out of the driver again, where that works and the user has not decided otherwise.
 
     A session leaves CUPTI attached, and everything after it is slower: on an H200 graph replays by
     0.3 ms and eager tokens by 4 ms and more (``benchmarks/window_residue.py``). Kineto detaches it

@@ -208,7 +208,7 @@ def top_kernels(records: Iterable[DeviceRecord], steps: int, n: int) -> tuple[Ke
 def window_fault(report: GapReport, expected_kernels_per_step: int | None) -> Reason | None:
     """Why this window must not be believed, or None where nothing speaks against it.
 
-    Profilers lose records in repeated sessions, so the count is the witness: it must be the
+    Profilers lose records in repeated sessions, so the count is checked: it must be the
     same in each step, and the same as in the last accepted window of the same mode.
     """
     if report.records == 0:

@@ -30,7 +30,7 @@ class Visit:
 
 
 def told_by_cpu_time(engine: EngineReady | None) -> bool:
-    """Whether the decode thread's CPU time tells of the host's speed: not where the CPU computes,
+    """Whether the decode thread's CPU time says something about the host's speed: not where the CPU computes,
     because there the thread spins while its helpers are kept waiting."""
     return engine is not None and engine.device != "cpu"
 

@@ -25,7 +25,7 @@ Limit = Literal["host", "gpu", "bandwidth", "mixed", "unknown"]
 
 Basis = Literal["profile", "replay", "idle time", "bandwidth", "nothing"]
 """What a judgement rests on: a profile window; the same kernels replayed from a graph; idle time
-that nobody split by its cause; the bandwidth in use alone; or nothing that could tell. The last
+that was not split by its cause; the bandwidth in use alone; or nothing that could tell. The last
 three are inferences, and are marked as such."""
 
 HOST_SHARE = 0.50
@@ -173,8 +173,8 @@ def _limit(late_ns: int, bound_ns: int | None, wall_ns: int) -> Limit:
 
 
 def host_sets_pace(wall_ns: int, dispatch_ns: int, busy_ns: int | None) -> bool:
-    """Whether CPU time tells of the host's speed in such a token: dispatch fills it, and the device
-    is known to work for less than half of it.
+    """Whether CPU time says something about the host's speed in such a token: dispatch fills it, and
+    the device is known to work for less than half of it.
 
     Dispatch alone does not show that: a step that waits for the device within itself, or whose
     launches wait for a full queue, spins on the CPU while the device sets the pace.

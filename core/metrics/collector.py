@@ -1,7 +1,7 @@
 """Answers a scrape from the last snapshot; between scrapes it does nothing.
 
 Names and units follow Prometheus' conventions: base units, ``_total`` for counters, ratios from
-0 to 1. A reading that is missing has no sample, so that nobody takes it for 0.
+0 to 1. A reading that is missing has no sample, so that it is not taken for 0.
 """
 
 import time

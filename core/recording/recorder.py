@@ -21,7 +21,7 @@ class Recorder:
     """Give it to `Session` as a listener; it records from `start` to `stop`.
 
     All methods belong to the session's thread. Encoding and writing happen on another, so a
-    slow disk disturbs nobody; a full one ends the recording and is told by `status`. The arguments go
+    slow disk disturbs nobody; a full one ends the recording and is reported by `status`. The arguments go
     into the header; `clock` is CLOCK_MONOTONIC in ns, `now` wall-clock time.
     """
 

@@ -56,7 +56,7 @@ class ModeHistory:
 
     @property
     def latest(self) -> deque[Token]:
-        """The newest tokens of one kind: what the speed now is told by."""
+        """The newest tokens of one kind: what the current speed is computed from."""
         return self.new or self.tokens
 
     def entered(self) -> None:

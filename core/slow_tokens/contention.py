@@ -81,7 +81,7 @@ def contention_now(
 ) -> Contention | None:
     """Whether the decode thread is being held back now, or nobody could say.
 
-    Unlike slow tokens, which differ from their neighbours in time, this also sees a rival that
+    Unlike slow tokens, which differ from their neighbours in time, this also sees a neighbour that
     has been there all along.
     """
     if cgroup is not None and cgroup.throttled_ns and cgroup.interval_ns:

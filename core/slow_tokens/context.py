@@ -112,7 +112,7 @@ class Context:
     def cpu_users(self, token: events.Token) -> CpuUsers | None:
         """Who else used the CPU around `token`; None where that was not read.
 
-        A rival must have used the CPU for as long as the decode thread waited, so whole
+        A neighbour must have used the CPU for as long as the decode thread waited, so whole
         samples are taken: all that the token overlaps, or the last one before it.
         """
         last = covering(self.cpu, token)

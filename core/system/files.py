@@ -19,7 +19,7 @@ class FileError(ValueError):
 
 def open_input(path: Path, *, pipe: bool = False) -> BufferedReader:
     """Open a regular file to read. A reader that goes through it once can take a `pipe` too; one
-    that nobody writes into is then empty, instead of a wait without end.
+    that no one writes into is then empty, instead of a wait without end.
 
     Raises:
         OSError: it cannot be opened, or is something else; `strerror` says which.
@@ -111,7 +111,7 @@ def _replaced(path: Path, *, new: bool) -> Path | None:
 
 
 def _beside(real: Path) -> Path:
-    """A new and empty file in the same folder, of a name that nobody has."""
+    """A new and empty file in the same folder, whose name is free."""
     partial = real.with_name(f".idlegap-{token_hex(8)}.partial")
     try:
         partial.touch(exist_ok=False)

@@ -1,8 +1,8 @@
 """A live session and what can be switched on beside it: a recording, and noisy neighbours.
 
 Engine, sensors and analysis are loaded when they are first asked for, which is after the first
-paint: it needs none of them, and nobody should look at a blank terminal meanwhile. A recording
-can begin before that, so that a file which cannot be written is told while there is no screen yet.
+paint: it needs none of them, and the user should not face a blank terminal meanwhile. A recording
+can begin before that, so that a file which cannot be written is reported while there is no screen yet.
 """
 
 from collections.abc import Callable

@@ -25,7 +25,7 @@ def add_metrics(options: argparse._ActionsContainer) -> None:
 
 
 def metrics_from(arguments: argparse.Namespace) -> Address | None:
-    """Where to serve; None where nobody asked for it.
+    """Where to serve; None where it was not asked for.
 
     Raises:
         UsageError: for what is no address.
@@ -41,7 +41,7 @@ def metrics_from(arguments: argparse.Namespace) -> Address | None:
 
 
 def listener_for(address: Address | None) -> "MetricsListener | None":
-    """The counters to be served at `address`; None, so that nobody counts, where nothing is."""
+    """The counters to be served at `address`; None, so that nothing is counted, where nothing is served."""
     if address is None:
         return None
     from idlegap.core.metrics import MetricsListener

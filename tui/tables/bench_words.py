@@ -1,4 +1,4 @@
-"""What a benchmark says, in one sentence, and what nobody may read into it."""
+"""What a benchmark says, in one sentence, and what must not be read into it."""
 
 from collections.abc import Iterator, Sequence
 
