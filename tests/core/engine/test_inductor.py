@@ -30,7 +30,7 @@ def test_linear_with_bias_becomes_a_product_and_a_sum():
 
 
 # Importing inductor uses what torch itself deprecates.
-@pytest.mark.filterwarnings("default")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_thread_that_ends_leaves_the_state_of_its_graph_trees_alive():
     """Torch gives back, at its end, references that some of its releases have never taken."""
     left = []
